@@ -108,9 +108,15 @@ async function callModel(run: ChainRun, turn: ModelTurn, plan: AllowedCall): Pro
   const events = iterateWithDeadline(run.signal, wall - run.elapsedMs(), (signal) =>
     model.continue({ ...request, signal }),
   );
+  const [promptTokens, before] = [context.size(), turn.text().length];
   const outcome = await atBoundary("model", `call ${call + 1} of ${model.name}`, () =>
-    turn.read(events, run.count, context.size()),
-  );
+    turn.read(events, run.count, promptTokens),
+  ).catch((error: unknown) => {
+    // A call that was cut off is paid for: its prompt was read, and so much of it was written.
+    const completionTokens = run.count(turn.text().slice(before));
+    if (run.signal?.aborted || completionTokens > 0) countCall(run, { promptTokens, completionTokens }, seen);
+    throw error;
+  });
   countCall(run, outcome.usage, seen);
   context.counted(outcome.usage.promptTokens, outcome.keptTokens);
   await record(run, { type: "turn", call, ...(plan.kind === "final" ? { final: plan.limit } : {}), ...outcome });

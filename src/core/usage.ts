@@ -7,25 +7,27 @@ import type { z } from "zod";
 import { lazySchema } from "./lazy-schema.ts";
 import type { CallUsage, Price, Prices } from "./model.ts";
 
-export const usageSchema = lazySchema((z) =>
-  z.object({
-    modelCalls: z.number(),
-    promptTokens: z.number(),
-    completionTokens: z.number(),
+export const usageSchema = lazySchema((z) => {
+  // Limits are counted against it: one below 0 would raise them.
+  const amount = z.number().min(0);
+  return z.object({
+    modelCalls: amount,
+    promptTokens: amount,
+    completionTokens: amount,
     /** Prompt tokens the server said it had in its cache (0 when it says nothing). */
-    cachedTokens: z.number(),
+    cachedTokens: amount,
     /** Completion tokens that were hidden reasoning, where the server says so. */
-    reasoningTokens: z.number().default(0),
+    reasoningTokens: amount.default(0),
     /** Prompt + completion over all calls. */
-    billedTokens: z.number(),
+    billedTokens: amount,
     /** Tokens never seen before in this run: new prompt text once, plus completions. */
-    computedTokens: z.number(),
-    toolCalls: z.number(),
-    toolMs: z.number(),
-    wallMs: z.number(),
-    costUsd: z.number(),
-  }),
-);
+    computedTokens: amount,
+    toolCalls: amount,
+    toolMs: amount,
+    wallMs: amount,
+    costUsd: amount,
+  });
+});
 export type Usage = z.infer<typeof usageSchema>;
 
 /** No work done yet. */

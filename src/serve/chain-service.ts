@@ -73,8 +73,8 @@ export interface ChainService {
   profileFor(request: Pick<ChainRequest, "clientTools" | "task">): Profile;
   readonly running: number;
   readonly waiting: number;
-  /** Takes a place, or refuses with 429. */
-  place(signal: AbortSignal): Promise<Release>;
+  /** Takes a place, or refuses with 429; callers share the places and the queue evenly. */
+  place(owner: string, signal: AbortSignal): Promise<Release>;
   /** Takes a place, or refuses with 429; the events of the chain follow. Leaving the loop early stops the chain. */
   start(request: ChainRequest, signal: AbortSignal): Promise<AsyncGenerator<ServedEvent>>;
   /** Whether a name is one of this service's model. */
@@ -171,14 +171,15 @@ export function chainService(options: ChainServiceOptions, suspended: SuspendedC
     };
   }
 
-  async function place(signal: AbortSignal): Promise<Release> {
-    if (places.waiting >= maxQueue) {
+  async function place(owner: string, signal: AbortSignal): Promise<Release> {
+    const { waiting, share } = places.shareOf(owner, maxQueue);
+    if (waiting >= share) {
       throw new Refusal(429, "the server is busy: try again shortly", {
         code: "queue_full",
         headers: { "retry-after": "2" },
       });
     }
-    return places.acquire(signal);
+    return places.acquire(signal, owner);
   }
 
   return {
@@ -199,7 +200,7 @@ export function chainService(options: ChainServiceOptions, suspended: SuspendedC
     place,
     async start(request, signal) {
       const chain = resolve(request, suspended.seal, signal);
-      const release = await place(signal);
+      const release = await place(request.owner, signal);
       return (async function* () {
         try {
           const best = startCandidates(options.bestOf, request, chain.options, signal);

@@ -11,7 +11,6 @@ import type { ContinueEvent } from "../core/model.ts";
 import type { Tokenizer } from "../core/tokenizer.ts";
 import type { ChainService } from "./chain-service.ts";
 import type { Endpoint } from "./endpoint.ts";
-import type { Caller } from "./keys.ts";
 import { checkModel, requestFields } from "./request-fields.ts";
 import { sendReply } from "./send-reply.ts";
 import { type StopCut, stopCut } from "./stop-sequences.ts";
@@ -55,9 +54,9 @@ export function completionsEndpoint(service: ChainService): Endpoint {
       ...((body["logprobs"] === true || asNumber(body["logprobs"]) !== undefined) && { tokenizer }),
       stop: stopCut(body["include_stop_str_in_output"] === true ? [] : stop),
     };
-    const release = await service.place(request.signal);
+    const release = await service.place(caller.owner, request.signal);
     try {
-      const sent = completionEvents(events, writer, wanted, caller);
+      const sent = completionEvents(events, writer, wanted, (written) => caller.spend(prompt.length + written, 0));
       return await sendReply(call, sent, { stream: settings.stream === true, whole: writer.whole });
     } finally {
       release();
@@ -78,9 +77,10 @@ async function* completionEvents(
   events: AsyncIterable<ContinueEvent>,
   writer: ReplyWriter,
   { promptIds, tokenizer, stop }: Wanted,
-  caller: Caller,
+  spend: (written: number) => void,
 ): AsyncGenerator<unknown> {
   let first = true;
+  let written = 0;
   const piece = (text: string, ids: readonly number[] = [], logprobs: readonly number[] = []): unknown[] => {
     const tokens: ReplyTokens = {
       ...(promptIds && { ids, ...(first && { promptIds }) }),
@@ -89,20 +89,25 @@ async function* completionEvents(
     first = false;
     return writer.add({ type: "text", text, tokens });
   };
-  for await (const event of events) {
-    if (event.type === "delta") {
-      yield* piece(stop.add(event.text), event.tokens, event.logprobs);
-      continue;
+  try {
+    for await (const event of events) {
+      if (event.type === "delta") {
+        written += event.tokens?.length ?? 0;
+        yield* piece(stop.add(event.text), event.tokens, event.logprobs);
+        continue;
+      }
+      const rest = stop.rest();
+      if (rest !== "" || first) yield* piece(rest);
+      const { finish, usage } = event;
+      written = usage.completionTokens;
+      const { cachedTokens = 0 } = usage;
+      yield* writer.end({ finish: finish === "length" ? "length" : "stop", usage: { ...usage, cachedTokens } });
+      return;
     }
-    const rest = stop.rest();
-    if (rest !== "" || first) yield* piece(rest);
-    const { finish, usage } = event;
-    caller.spend(usage.promptTokens + usage.completionTokens, 0);
-    const { cachedTokens = 0 } = usage;
-    yield* writer.end({ finish: finish === "length" ? "length" : "stop", usage: { ...usage, cachedTokens } });
-    return;
+    throw new Refusal(502, "the model stopped before its answer was complete", { code: "model_failed" });
+  } finally {
+    spend(written); // also where the client left
   }
-  throw new Refusal(502, "the model stopped before its answer was complete", { code: "model_failed" });
 }
 
 function promptTokens(prompt: unknown, tokenizer: Tokenizer): number[] {

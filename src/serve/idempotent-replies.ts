@@ -13,6 +13,9 @@ import type { Endpoint } from "./endpoint.ts";
 
 const lifeMs = 24 * 3_600_000;
 const mostBytes = 64 * 2 ** 20;
+const longestKey = 256;
+/** What an entry takes besides its answer. */
+const entryBytes = 2048;
 
 interface Recording {
   body: string;
@@ -37,6 +40,8 @@ export function idempotentReplies(now: () => number = steadyNow): (pattern: stri
     const { request, reply, caller } = call;
     const given = request.header("idempotency-key");
     if (given === undefined) return endpoint(call);
+    if (given.length > longestKey)
+      throw new Refusal(400, `an idempotency key has at most ${longestKey} characters`, { code: "invalid_value" });
     for (const [old, { at }] of kept) {
       if (now() - at < lifeMs && bytes < mostBytes) break;
       forget(old);
@@ -51,8 +56,9 @@ export function idempotentReplies(now: () => number = steadyNow): (pattern: stri
       }
       if (await repeat(known, reply, request.signal)) return; // where the first try failed, this one runs
     }
-    const recording: Recording = { body, at: now(), bytes: 0, status: 0, headers: {}, pieces: followableLog(), streamed: false, failed: false }; // biome-ignore format: one empty recording
+    const recording: Recording = { body, at: now(), bytes: entryBytes, status: 0, headers: {}, pieces: followableLog(), streamed: false, failed: false }; // biome-ignore format: one empty recording
     kept.set(key, recording);
+    bytes += entryBytes;
     const before = new Set(Object.keys(call.headers));
     /** Headers that the endpoint itself set go with its answer every time. */
     const added = () => Object.fromEntries(Object.entries(call.headers).filter(([name]) => !before.has(name)));
@@ -65,7 +71,7 @@ export function idempotentReplies(now: () => number = steadyNow): (pattern: stri
     try {
       const value = await endpoint({ ...call, reply: own });
       if (value !== undefined) replyJson(own, 200, value);
-      ok = recording.status < 499 && recording.status !== 429 && !request.signal.aborted;
+      ok = recording.status < 400 && !request.signal.aborted;
     } finally {
       recording.failed = !ok;
       if (!ok && kept.get(key) === recording) forget(key);

@@ -54,6 +54,8 @@ export interface Caller {
   keep: boolean;
   /** Rate-limit headers for its answer. */
   headers: Record<string, string>;
+  /** Counts so many more requests, of which one body was made; refused where they are too many. */
+  count(requests: number): void;
   /** Counts what its request used. */
   spend(tokens: number, usd: number): void;
 }
@@ -65,7 +67,7 @@ export function admission(
 ): (entry: ServeKey | undefined) => Caller {
   const owners = new Map(keys.map((entry) => [entry, createHash("sha256").update(entry.key).digest("base64url")]));
   const counts = new Map<ServeKey, { minute: number; requests: number; tokens: number; usd: number }>();
-  const anyone: Caller = { name: "anyone", owner: "anyone", keep: true, headers: {}, spend() {} };
+  const anyone: Caller = { name: "anyone", owner: "anyone", keep: true, headers: {}, count() {}, spend() {} };
   return (entry) => {
     if (!entry) return anyone;
     const minute = Math.floor(now() / 60_000);
@@ -77,28 +79,29 @@ export function admission(
       const headers = { "x-should-retry": "false" };
       throw new Refusal(429, "the budget of this key is used up", { code: "insufficient_quota", headers });
     }
-    const most = entry.requestsPerMinute;
+    const most = entry.requestsPerMinute ?? Infinity;
     const resetSeconds = Math.ceil((minute + 1) * 60 - now() / 1000);
-    const headers: Record<string, string> =
-      most === undefined
-        ? {}
-        : {
-            "x-ratelimit-limit-requests": String(most),
-            "x-ratelimit-remaining-requests": String(Math.max(0, most - count.requests - 1)),
-            "x-ratelimit-reset-requests": `${resetSeconds}s`,
-          };
-    if (most !== undefined && count.requests >= most) {
-      throw new Refusal(429, `this key may send ${most} requests a minute`, {
-        code: "rate_limit_exceeded",
-        headers: { ...headers, "retry-after": String(resetSeconds), "retry-after-ms": String(resetSeconds * 1000) },
-      });
-    }
-    count.requests++;
+    const headers = (): Record<string, string> => ({
+      "x-ratelimit-limit-requests": String(most),
+      "x-ratelimit-remaining-requests": String(Math.max(0, most - count.requests)),
+      "x-ratelimit-reset-requests": `${resetSeconds}s`,
+    });
+    const take = (requests: number) => {
+      if (count.requests + requests > most) {
+        throw new Refusal(429, `this key may send ${most} requests a minute`, {
+          code: "rate_limit_exceeded",
+          headers: { ...headers(), "retry-after": String(resetSeconds), "retry-after-ms": String(resetSeconds * 1000) },
+        });
+      }
+      count.requests += requests;
+    };
+    take(1);
     return {
       name: entry.name ?? `key ${keys.indexOf(entry) + 1}`,
       owner: owners.get(entry)!,
       keep: entry.keep !== false,
-      headers,
+      headers: most === Infinity ? {} : headers(),
+      count: take,
       spend(tokens, usd) {
         count.tokens += tokens;
         count.usd += usd;

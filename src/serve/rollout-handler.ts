@@ -23,7 +23,7 @@ import { type SampledSequence, sampledSequences } from "../dataset/trajectory-to
 import { chainRollout } from "../train/chain-rollout.ts";
 import { judged } from "../train/run-rollout.ts";
 import { coordinatorRoutes } from "../train/workers/coordinator-handler.ts";
-import { leaseBoard } from "../train/workers/lease-board.ts";
+import { type BoardRun, leaseBoard } from "../train/workers/lease-board.ts";
 import type { Lease, PolicyAddress, RunForWorkers } from "../train/workers/worker-protocol.ts";
 import type { Endpoint } from "./endpoint.ts";
 import { countChain, metrics } from "./metrics.ts";
@@ -60,7 +60,7 @@ export function rolloutHandler(options: RolloutHandlerOptions): ServedHandler {
   const { policyAt, toolsOf, profile, maxChains = 64, maxQueue = 4096, reward } = options;
   const counted = metrics();
   const board = leaseBoard({ deadlineMs, silenceMs });
-  const batches = new Map<string, { caller: string; stop: AbortController }>();
+  const batches = new Map<string, { caller: string; stop: AbortController; open: number }>();
   let running = 0;
 
   /** Takes what waits, as far as there is room here. */
@@ -90,10 +90,15 @@ export function rolloutHandler(options: RolloutHandlerOptions): ServedHandler {
     }
   }
 
-  async function answerOf(job: RolloutJob, policy: PolicyAddress, tokenizer: Tokenizer, signal: AbortSignal) {
+  async function answerOf(
+    job: RolloutJob,
+    run: Pick<BoardRun, "policyAt" | "owner">,
+    tokenizer: Tokenizer,
+    signal: AbortSignal,
+  ) {
     const { id, task, sample, seed, sampling, limits } = job;
     const chain = { id, sampling, limits };
-    const played = board.play(task, { seed, step: 0, sample, policyAt: policy, chain, signal });
+    const played = board.play(task, { ...run, seed, step: 0, sample, chain, signal });
     void work();
     const trajectory = await played;
     countChain(counted, trajectory);
@@ -105,7 +110,10 @@ export function rolloutHandler(options: RolloutHandlerOptions): ServedHandler {
   const endpoints: Record<string, Endpoint> = {
     async "POST /rollouts"(call) {
       const { request, caller, id: requestId } = call;
-      const room = maxQueue + maxChains - board.running - board.waiting;
+      // One caller may fill the board; each further one has an equal part of it.
+      const others = new Set(batches.values().map((batch) => batch.caller)).add(caller.name).size;
+      const own = batches.values().filter((batch) => batch.caller === caller.name).reduce((sum, { open }) => sum + open, 0); // biome-ignore format: one sum
+      const room = (maxQueue + maxChains) / others - own;
       const { id = requestId, policy, jobs, stream } = readRollouts(await call.json(), room);
       if (batches.has(id)) throw new Refusal(409, `a batch ${id} is running`, { code: "batch_running", param: "id" });
       const { tokenizer } = await policyAt(policy);
@@ -114,14 +122,17 @@ export function rolloutHandler(options: RolloutHandlerOptions): ServedHandler {
       // One failure that only the user can fix ends the whole batch: every other rollout would have it too.
       const failed = new AbortController();
       const signal = AbortSignal.any([request.signal, stop.signal, failed.signal]);
-      batches.set(id, { caller: caller.name, stop });
+      const batch = { caller: caller.name, stop, open: jobs.length };
+      batches.set(id, batch);
       const one = async (job: RolloutJob): Promise<Json> => {
         try {
-          return await answerOf(job, policy, tokenizer, signal);
+          return await answerOf(job, { policyAt: policy, owner: caller.name }, tokenizer, signal);
         } catch (error) {
           if (stop.signal.aborted && isAbort(error)) return cancelledAnswer(job);
           failed.abort(error);
           throw failed.signal.reason;
+        } finally {
+          batch.open--;
         }
       };
       // Says that this server is alive, and finds what lost workers held.

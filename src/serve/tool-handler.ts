@@ -37,11 +37,12 @@ export function toolHandler(options: ToolHandlerOptions): ServedHandler {
   const endpoints: Record<string, Endpoint> = {
     ...mcpRoutes(mcpTools(options.tools, maxCharacters), options.maxBodyBytes),
     "GET /tools": () => ({ tools: options.tools.map(({ name, description }) => ({ name, description })) }),
-    async "POST /tools/batch"({ request, json }) {
+    async "POST /tools/batch"({ request, caller, json }) {
       const calls = objectsOf((await json())["calls"]).map((call) => ({
         tool: find(asString(call["tool"])),
         input: call["input"],
       }));
+      caller.count(Math.max(0, calls.length - 1));
       const results = await inParallel(calls, concurrency, ({ tool, input }) =>
         callTool(tool, input, request.signal, maxCharacters),
       );

@@ -25,6 +25,27 @@ describe("semaphore", () => {
     assert.equal(places.held, 0);
   });
 
+  it("gives a free place to whoever holds the fewest, and each that waits an equal part of the queue", async () => {
+    const places = semaphore(2);
+    const order: string[] = [];
+    const releases: (() => void)[] = [];
+    const ask = async (owner: string) => {
+      releases.push(await places.acquire(undefined, owner));
+      order.push(owner);
+    };
+    const all = ["a", "a", "a", "a", "b", "b", "c"].map(ask);
+    await turn();
+    assert.deepEqual(places.shareOf("b", 12), { waiting: 2, share: 4 });
+    assert.deepEqual(places.shareOf("d", 12), { waiting: 0, share: 3 });
+    while (releases.length > 0) {
+      releases.shift()!();
+      await turn();
+    }
+    await Promise.all(all);
+    assert.deepEqual(order, ["a", "a", "b", "c", "a", "b", "a"]);
+    assert.deepEqual([places.held, places.waiting], [0, 0]);
+  });
+
   it("leaves the queue on abort without losing a place", async () => {
     const places = semaphore(1);
     const release = await places.acquire();

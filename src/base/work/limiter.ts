@@ -37,46 +37,80 @@ export function sleep(ms: number, signal?: AbortSignal): Promise<void> {
 
 const systemClock: LimiterClock = { now: () => performance.now(), sleep };
 
+/** Places that are shared fairly: a free one goes to whoever of those that wait holds the fewest. */
+export interface Semaphore extends Limiter {
+  acquire(signal?: AbortSignal, owner?: string): Promise<Release>;
+  readonly held: number;
+  readonly waiting: number;
+  /** How many may wait for this owner where `most` may wait in all: an equal part for each that waits. */
+  shareOf(owner: string, most: number): { waiting: number; share: number };
+}
+
 /** At most `places` holders at a time. */
-export function semaphore(places: number): Limiter & { readonly held: number; readonly waiting: number } {
-  const queue = new Set<() => void>(); // insertion order is arrival order, and leaving it early is cheap
-  let held = 0;
-  const releaseOnce = (): Release => {
+export function semaphore(places: number): Semaphore {
+  // Insertion order is arrival order, and leaving early is cheap.
+  const queues = new Map<string, Set<() => void>>();
+  const held = new Map<string, number>();
+  let all = 0;
+  const add = (owner: string, count: 1 | -1) => {
+    const now = (held.get(owner) ?? 0) + count;
+    if (now > 0) held.set(owner, now);
+    else held.delete(owner);
+    all += count;
+  };
+  const take = (owner: string): Release => {
+    add(owner, 1);
     let released = false;
     return () => {
       if (released) return;
       released = true;
-      const [next] = queue;
-      if (!next) return void held--;
-      queue.delete(next); // the place is handed over: `held` stays
-      next();
+      let next: string | undefined; // the place that is given back still counts, so that with one place all take turns
+      for (const one of queues.keys())
+        if (next === undefined || (held.get(one) ?? 0) < (held.get(next) ?? 0)) next = one;
+      add(owner, -1);
+      if (next === undefined) return;
+      const [first] = queues.get(next)!;
+      leave(next, first!);
+      first!();
     };
   };
+  const leave = (owner: string, resolve: () => void): boolean => {
+    const queue = queues.get(owner);
+    const left = queue?.delete(resolve) ?? false;
+    if (queue?.size === 0) queues.delete(owner);
+    else if (left) {
+      queues.delete(owner); // others with as few places come first
+      queues.set(owner, queue!);
+    }
+    return left;
+  };
+  const waiting = () => queues.values().reduce((sum, { size }) => sum + size, 0);
   return {
     get held() {
-      return held;
+      return all;
     },
     get waiting() {
-      return queue.size;
+      return waiting();
     },
-    async acquire(signal) {
+    shareOf(owner, most) {
+      const own = queues.get(owner)?.size ?? 0;
+      return { waiting: own, share: most / (queues.size + (own === 0 ? 1 : 0)) };
+    },
+    async acquire(signal, owner = "") {
       signal?.throwIfAborted();
-      if (held < places) {
-        held++;
-        return releaseOnce();
-      }
-      const { promise, resolve, reject } = Promise.withResolvers<void>();
-      const leave = () => {
-        if (queue.delete(resolve)) reject(signal!.reason);
+      if (all < places) return take(owner);
+      const { promise, resolve, reject } = Promise.withResolvers<Release>();
+      const go = () => resolve(take(owner)); // at once, so that the place is never free in between
+      const abort = () => {
+        if (leave(owner, go)) reject(signal!.reason);
       };
-      queue.add(resolve);
-      signal?.addEventListener("abort", leave, { once: true });
+      queues.set(owner, (queues.get(owner) ?? new Set()).add(go));
+      signal?.addEventListener("abort", abort, { once: true });
       try {
-        await promise;
+        return await promise;
       } finally {
-        signal?.removeEventListener("abort", leave);
+        signal?.removeEventListener("abort", abort);
       }
-      return releaseOnce();
     },
   };
 }

@@ -6,8 +6,9 @@
 import type { McpHttpHandler, Server } from "@modelcontextprotocol/server";
 import { packageVersion } from "../../base/files/package-version.ts";
 import type { Reply } from "../../base/http/handler.ts";
+import { Refusal } from "../../base/http/refusal.ts";
 import { jsonOf } from "../../base/http/request-body.ts";
-import { budgets } from "../../core/budget.ts";
+import { budgets, most } from "../../core/budget.ts";
 import { asObject, type Json } from "../../core/json-value.ts";
 import type { Endpoint } from "../endpoint.ts";
 import type { Caller } from "../keys.ts";
@@ -59,13 +60,21 @@ function mcpEndpoint(tools: readonly McpTool[], maxBodyBytes: number): Endpoint 
       if (value !== undefined) sent.set(name, value);
     }
     const body = request.method === "POST" ? await bytes() : undefined;
-    if (body) jsonOf(body); // refused here as everywhere, before the protocol's own reader sees it
+    if (body) countBatch(jsonOf(body), caller); // refused here as everywhere, before the protocol's own reader sees it
     const url = `http://${request.header("host") ?? "localhost"}${request.path}`;
     const { method, signal } = request;
     const asked = new Request(url, { method, headers: sent, signal, ...(body && { body: new Uint8Array(body) }) });
     const authInfo = { token: "", clientId: caller.name, scopes: [], extra: { caller, signal } };
     await forward(await fetch(asked, { authInfo }), reply, signal);
   };
+}
+
+/** A batch counts as the requests that it is made of. */
+function countBatch(sent: unknown, caller: Caller): void {
+  if (!Array.isArray(sent)) return;
+  if (sent.length > most.batch)
+    throw new Refusal(400, `a batch of ${sent.length} messages: at most ${most.batch} are taken`);
+  caller.count(Math.max(0, sent.length - 1));
 }
 
 /** Passes a fetch response on, a stream with its back-pressure. */

@@ -15,6 +15,8 @@ import type { Lease } from "./worker-protocol.ts";
 export interface BoardRun extends Pick<Lease, "seed" | "step" | "sample" | "maxContext" | "policyAt" | "chain"> {
   policy?: Policy;
   signal?: AbortSignal;
+  /** Whose it is: workers are shared evenly among owners. */
+  owner?: string;
 }
 
 export interface LeaseBoardOptions {
@@ -93,12 +95,23 @@ export function leaseBoard({ deadlineMs, silenceMs, now = () => performance.now(
     for (const [worker, heard] of lastHeard) if (at - heard > silenceMs) lastHeard.delete(worker);
   }
 
+  /** What waits, the owners in turn: first those of whom the fewest rollouts are being run. */
+  function inTurn(): Job[] {
+    const taken = new Map<string | undefined, number>();
+    const rank = ({ run }: Job) => {
+      const place = taken.get(run.owner) ?? 0;
+      taken.set(run.owner, place + 1);
+      return place;
+    };
+    for (const job of jobs.values()) if (job.lease) rank(job);
+    const waiting = [...jobs.values()].filter((job) => !job.lease).map((job) => ({ job, place: rank(job) }));
+    return waiting.sort((a, b) => a.place - b.place).map(({ job }) => job);
+  }
+
   function give(worker: string, count: number): Lease[] {
     takeBack();
     const given: Lease[] = [];
-    for (const job of jobs.values()) {
-      if (given.length >= count) break;
-      if (job.lease) continue;
+    for (const job of inTurn().slice(0, count)) {
       job.lease = { worker, ends: now() + deadlineMs };
       const { policy, seed, step, sample, maxContext, policyAt, chain } = job.run;
       job.begun ??= policy?.version;
