@@ -1,4 +1,4 @@
-/** The settings of one call, from the four places where they can stand: flag, then `--set`, then configuration, then default. */
+/** The settings of one call, from the places where they can stand: flag, then `--set`, then configuration, then what a preset says, then default. */
 import { UsageError } from "../core/errors.ts";
 import { type Configured, meant, meantSetting } from "./load-config.ts";
 import { readSetting, type Setting } from "./setting.ts";
@@ -23,10 +23,13 @@ export function readSettings<S extends SectionName>(
       given[path] = readSetting(setting, flags[flag], `--${flag}`);
   }
   const replaced = all.flatMap(({ path, setting }) => (given[path] === undefined ? [] : (setting.replaces ?? [])));
+  const preset: Record<string, unknown> = {};
+  for (const { section, name, path, setting } of all)
+    Object.assign(preset, setting.sets?.[String(given[path] ?? configured[section]?.[name])]);
   const values: Configured = Object.fromEntries(reads.map((section) => [section, {}]));
   for (const { section, name, path, setting } of all) {
     const kept = replaced.includes(path) ? undefined : configured[section]?.[name];
-    values[section]![name] = given[path] ?? kept ?? setting.default;
+    values[section]![name] = given[path] ?? kept ?? preset[path] ?? setting.default;
   }
   for (const { path, setting } of all) {
     const [section = "", name = ""] = (given[path] === undefined ? "" : (setting.needs ?? "")).split(".");

@@ -29,6 +29,8 @@ interface About {
   replaces?: readonly string[];
   /** The setting without which this one has no effect: given for a call alone, it is refused. */
   needs?: `${string}.${string}`;
+  /** Defaults of other settings, by the value of this one. */
+  sets?: Readonly<Record<string, Readonly<Record<string, unknown>>>>;
 }
 
 interface Bounds {

@@ -34,6 +34,11 @@ export interface Collected {
   meanReward: number;
   /** Share of rollouts graded right; rollouts that could not be judged do not count. */
   success: number;
+  /** Groups that finished, and of these the mixed ones: those whose rewards differ. */
+  finishedGroups: number;
+  mixedGroups: number;
+  /** Mean of -log p over the tokens that were sampled: the policy's entropy, in nats a token, as its own rollouts show it. */
+  entropy: number;
   /** Rollouts without a verdict, and rollouts left out because they were cut off: neither is in a mean above. */
   unjudged: number;
   tooLong: number;
@@ -68,7 +73,8 @@ export interface SorterOptions {
 
 export function groupSorter({ samples, keepAll = false, credit = {} }: SorterOptions): GroupSorter {
   const groups = { "all-right": 0, "all-wrong": 0, uncredited: 0, unjudged: 0 };
-  const nothing = { rollouts: 0, judged: 0, tooLong: 0, right: 0, reward: 0, ...groups };
+  const seen = { finished: 0, mixed: 0, surprise: 0, tokens: 0 };
+  const nothing = { rollouts: 0, judged: 0, tooLong: 0, right: 0, reward: 0, ...groups, ...seen };
   let counts = { ...nothing };
   let dropped: DroppedRollout[] = [];
   const drop = (group: readonly Rollout[], reason?: DropReason) => {
@@ -85,6 +91,12 @@ export function groupSorter({ samples, keepAll = false, credit = {} }: SorterOpt
       counts.tooLong += group.filter(({ excluded }) => excluded === "too-long").length;
       counts.right += judged.filter(({ correct }) => correct).length;
       counts.reward += judged.reduce((sum, { reward }) => sum + reward, 0);
+      counts.finished++;
+      counts.mixed += Number(differ(judged));
+      for (const { logprobs = [] } of group.flatMap(({ trajectory }) => trajectory.segments)) {
+        counts.tokens += logprobs.length;
+        counts.surprise -= logprobs.reduce((sum, logprob) => sum + logprob, 0);
+      }
       const compared = judged.filter(({ trajectory }) => isCompared(trajectory, credit));
       if (differ(compared) || (keepAll && judged.length > 0)) return { task, rollouts: judged };
       const equal = judged[0]?.correct ? "all-right" : "all-wrong";
@@ -103,6 +115,9 @@ export function groupSorter({ samples, keepAll = false, credit = {} }: SorterOpt
         rollouts,
         meanReward: perJudged(reward),
         success: perJudged(right),
+        finishedGroups: counts.finished,
+        mixedGroups: counts.mixed,
+        entropy: counts.surprise / Math.max(1, counts.tokens),
         unjudged: rollouts - judged - tooLong,
         tooLong,
         droppedAllRight: counts["all-right"],

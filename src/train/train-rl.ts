@@ -11,6 +11,7 @@
 
 import { join } from "node:path";
 import { StoppedError } from "../core/errors.ts";
+import { collapseSign } from "./collapse.ts";
 import type { RolloutLine } from "./credit-group.ts";
 import type { PoolState } from "./group-pool.ts";
 import { configurationOf, type RlOptions, type RlSetup, rlSetup } from "./rl-options.ts";
@@ -28,6 +29,8 @@ export interface RlResult {
   /** Mean reward of the first and of the last fifth of the steps. */
   firstReward: number;
   lastReward: number;
+  /** What says at the end of the run that the policy collapses, and what to do; absent where nothing does. */
+  collapse?: string;
   /** Folders of the models that were kept, oldest first. */
   models: string[];
   /** Fingerprint of the tasks; empty where a function gave them. */
@@ -41,6 +44,7 @@ interface Memory {
   rollouts: number;
   updates: number;
   rewards: number[]; // [step]
+  entropies: number[]; // [step]
   /** Groups in flight, where steps do not wait for their own. */
   pool?: PoolState;
 }
@@ -69,7 +73,7 @@ export async function trainRl(options: RlOptions): Promise<RlResult> {
 
 async function loop(setup: RlSetup, folder: RunFolder<Memory>, source: RolloutSource): Promise<RlResult> {
   const { engine, steps, schedule, keep, collect, signal } = setup;
-  const memory: Memory = folder.checkpoint?.memory ?? { rollouts: 0, updates: 0, rewards: [] };
+  const memory: Memory = folder.checkpoint?.memory ?? { rollouts: 0, updates: 0, rewards: [], entropies: [] };
   const rolloutFigures = await folder.stepFile<RolloutLine>("rollout-figures.jsonl");
   const keptSteps = lastSteps(steps, keep.models);
   const modelOf = (step: number) => join(folder.path, "models", `step-${String(step).padStart(5, "0")}`);
@@ -97,6 +101,8 @@ async function loop(setup: RlSetup, folder: RunFolder<Memory>, source: RolloutSo
     memory.rollouts += collected.rollouts;
     memory.updates += updates;
     memory.rewards.push(collected.meanReward);
+    memory.entropies.push(collected.entropy);
+    const collapse = collapseSign(memory.rewards, memory.entropies);
     const { groups, dropped: _, ...counts } = collected;
     const trainMs = performance.now() - startedAt - collectMs;
     const spent = engine.usage?.() ?? {};
@@ -109,8 +115,10 @@ async function loop(setup: RlSetup, folder: RunFolder<Memory>, source: RolloutSo
       figures: {
         reward: collected.meanReward,
         curve: memory.rewards,
-        kept: groups.length,
+        mixed: `${collected.mixedGroups}/${collected.finishedGroups}`,
+        entropy: collected.entropy,
         rollouts: memory.rollouts,
+        ...(collapse !== undefined && { COLLAPSE: collapse }),
         ...costOf(engine),
       },
     });
@@ -119,7 +127,8 @@ async function loop(setup: RlSetup, folder: RunFolder<Memory>, source: RolloutSo
     if (signal?.aborted) throw new StoppedError(`stopped after step ${step} of ${folder.path}`, { hint: continueIt });
   }
   await folder.finish(steps);
-  const { rewards, ...counts } = memory;
+  const { rewards, entropies, ...counts } = memory;
+  const collapse = collapseSign(rewards, entropies);
   const fifth = Math.max(1, Math.floor(rewards.length / 5));
   const mean = (values: number[]) => values.reduce((sum, value) => sum + value, 0) / Math.max(1, values.length);
   return {
@@ -128,6 +137,7 @@ async function loop(setup: RlSetup, folder: RunFolder<Memory>, source: RolloutSo
     updates: counts.updates,
     firstReward: mean(rewards.slice(0, fifth)),
     lastReward: mean(rewards.slice(-fifth)),
+    ...(collapse !== undefined && { collapse }),
     models: keptSteps.map(modelOf),
     dataFingerprint: setup.dataFingerprint,
     damaged: folder.damaged,

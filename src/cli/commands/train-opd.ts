@@ -39,7 +39,7 @@ export default defineCommand({
     ...trainOptions,
   }, // biome-ignore format: one flag a line
   reads: [...rolloutReads, "team"],
-  hides: [...rolloutHides, "credit", "engine", "engine-url", "base-model", "lora", "workers-port", "judge", "topology"],
+  hides: [...rolloutHides, "preset", "engine", "engine-url", "base-model", "lora", "workers-port", "judge", "topology"],
   async run(context) {
     const { values, settings, session } = context;
     const graded = values["teacher-grade"];

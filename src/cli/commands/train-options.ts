@@ -12,19 +12,40 @@ export const trainOptions = {
   seed: whole("Seed of order and sampling", { default: 1, min: 0, valueName: "n" }),
 } as const satisfies Options; // biome-ignore format: one flag a line
 
+/** What a rate is chosen by: the size (0 on a server), and what was set. */
+interface Trained {
+  parameters: number;
+  rate?: number;
+  optimizer: string;
+  lora?: number;
+}
+
+/** A model of this size learned at the rates below; a larger one takes as much less as it is larger, down to the usual ones. */
+const measuredSize = 135e6;
+const fullRates = { sft: [3e-4, 1e-5], rl: [1e-4, 1e-6] } as const;
+const adapterRates = { sft: [2e-4, 2e-4], rl: [1e-4, 4e-5] } as const;
+
+/** The rate of fine-tuning or reinforcement that suits a model of this size, all of it or an adapter, where none is set. */
+export function usualRate(stage: "sft" | "rl", { parameters, lora }: Trained): { rate: number; reason: string } {
+  const [high, low] = (lora ? adapterRates : fullRates)[stage];
+  const share = parameters === 0 ? 0 : Math.min(1, measuredSize / parameters);
+  const small = stage === "rl" && parameters > 0 && parameters <= 50e6;
+  const rate = small ? 3e-4 : Number(Math.max(low, high * share).toPrecision(2));
+  const size = parameters === 0 ? "on the server" : `${(parameters / 1e6).toPrecision(3)} M parameters`;
+  return { rate, reason: `Rate ${rate} for ${lora ? "an adapter" : "all weights"} (${size}); --rate overrides.` };
+}
+
 /**
- * Rates that suit a model of this size, where none is set: a small one from scratch learns with Muon at a high rate, one
- * that was trained before at a fifth of it, a large one at the usual rates of fine-tuning.
+ * Rates of sft, where none is set: a small model from scratch learns with Muon at a high rate, one that was trained before at a
+ * fifth of it, a large one at the usual rate of fine-tuning.
  */
-export function usualRates(
-  parameters: number,
-  { rate, optimizer, lora }: { rate?: number; optimizer: string; lora?: number },
+export function sftRates(
+  trained: Trained,
   trainedBefore: number,
 ): { rate: number; matrixRate?: number; optimizer?: "muon"; reason: string } {
-  const size = parameters === 0 ? "on the server" : `${(parameters / 1e6).toPrecision(3)} M parameters`;
-  if (rate !== undefined || optimizer === "muon") return { rate: 1e-4, reason: `Rate 1e-4 (${size}).` };
-  if (lora) return { rate: 2e-4, reason: `Rate 2e-4 for an adapter (${size}).` };
-  if (parameters === 0 || parameters > 50e6) return { rate: 1e-5, reason: `Rate 1e-5 for all weights (${size}).` };
+  const { parameters, rate, optimizer, lora } = trained;
+  const usual = usualRate("sft", trained);
+  if (rate !== undefined || optimizer === "muon" || lora || parameters === 0 || parameters > 50e6) return usual;
   const share = trainedBefore > 0 ? 0.2 : 1;
   const [small, matrixRate] = [1.5e-3 * share, 5e-3 * share];
   const why = trainedBefore > 0 ? "trained before" : "from scratch";
@@ -32,14 +53,15 @@ export function usualRates(
     rate: small,
     matrixRate,
     optimizer: "muon",
-    reason: `Muon at rates ${small} and ${matrixRate} for a small model ${why} (${size}); --rate and --optimizer override.`,
+    reason: `Muon at rates ${small} and ${matrixRate} for a small model ${why} (${(parameters / 1e6).toPrecision(3)} M parameters); --rate and --optimizer override.`,
   };
 }
 
 /** The optimizer and the schedule that the settings describe. */
 export function optimizerOf(
   settings: Section<"train">,
-  defaults: { rate: number; matrixRate?: number; decay: Schedule["decay"] },
+  steps: number,
+  defaults: { rate: number; matrixRate?: number; schedule: Partial<Schedule> },
 ) {
   return {
     optimizer: {
@@ -50,6 +72,6 @@ export function optimizerOf(
       beta1: 0.9,
       beta2: 0.95,
     },
-    schedule: { warmupSteps: settings.warmup, decay: defaults.decay },
+    schedule: { warmupSteps: settings.warmup ?? Math.min(10, Math.round(steps / 10)), ...defaults.schedule },
   };
 }

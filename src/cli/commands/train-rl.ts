@@ -5,7 +5,7 @@ import { rolloutHides, rolloutReads, trainOnRollouts } from "./train-rollouts.ts
 const name = "train rl";
 const examples = [
   "coa train rl tasks.jsonl --model .coa/sft/model --profile web --search index --index .coa/wiki --out .coa/rl",
-  "coa train rl tasks.jsonl --model .coa/sft/model --tool-faults web_search:empty=0.4,share=0.5..0.9 --credit after-fault",
+  "coa train rl tasks.jsonl --model .coa/sft/model --preset faults --out .coa/rl",
 ];
 
 export default defineCommand({

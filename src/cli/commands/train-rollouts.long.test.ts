@@ -12,7 +12,7 @@ aroundTraining();
 
 describe("coa train rl", () => {
   it("continues a rollout from its first fault, and compares what follows", async () => {
-    const faults = ["--tool-faults", "web_search:empty=0.9", "--credit", "branch-at-fault"];
+    const faults = ["--tool-faults", "web_search:empty=0.9", "--set", "train.credit=branch-at-fault"];
     const { stderr } = await train("rl", "trees", ...faults);
     const rollouts = await readAllJsonl<Rollout>(join(at("trees"), "rollouts.jsonl"));
     const trunk = rollouts.find(

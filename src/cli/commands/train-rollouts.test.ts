@@ -20,8 +20,8 @@ describe("coa train rl", () => {
       "web_search:empty=0.7",
       "--samples",
       "4",
-      "--credit",
-      "after-fault",
+      "--set",
+      "train.credit=after-fault",
       "--set",
       "train.average=1",
       "--set",
@@ -112,9 +112,32 @@ describe("coa train rl", () => {
     await assert.rejects(train("rl", "x", "--guard", at("strange")), /made with a vocabulary of/);
   });
 
+  it("takes a preset's settings where none is set: failing searches, trees, its own right chains as guard", async () => {
+    const { code, stderr } = await train("rl", "preset", "--preset", "faults");
+    assert.ok(code === 0 || /nothing was learned/.test(stderr), stderr);
+    const { configuration: config } = JSON.parse(await readFile(join(at("preset"), "manifest.json"), "utf8"));
+    assert.deepEqual([config.trees, config.partialCredit, config.rateByGroups], [true, true, true]);
+    assert.deepEqual(config.extraLosses, [{ name: "guard", coefficient: 1, data: "own" }]);
+    assert.match(config.faults, /empty=0.25.*timeout=0.25/);
+    assert.equal(config.samples, 2, "what is set for the call counts");
+  });
+
+  it("says that nothing was learned where no greedy answer changed, and prints the rate that it chose", async () => {
+    const graded = ["--teacher-grade", "--groups", "13", "--samples", "8"];
+    const still = await train("opd", "still", ...graded, "--rate", "1e-12");
+    assert.equal(still.code, 1);
+    assert.match(still.stderr, /0 of 13 greedy answers changed, so nothing was learned: raise --rate \(it was 1e-12\)/);
+    assert.deepEqual(JSON.parse(still.stdout).answers, { of: 13, changed: 0 });
+    const all = trainArguments("opd", "usual", ...graded.slice(0, 2), "1");
+    const { stderr } = await coa(...all.filter((word, at) => word !== "--rate" && all[at - 1] !== "--rate"));
+    assert.match(stderr, /Rate 0.0003 for all weights \(2.07 M parameters\); --rate overrides/);
+    const { mixedGroups, finishedGroups, entropy } = await metrics("still");
+    assert.ok(mixedGroups! <= finishedGroups! && finishedGroups === 13 && entropy! > 0 && entropy! < 1);
+  });
+
   it("refuses to credit after faults where there are none, and a context that is not one", async () => {
-    await assert.rejects(train("rl", "x", "--credit", "after-fault"), /--tool-faults/);
-    await assert.rejects(train("rl", "x", "--credit", "branch-at-fault"), /--tool-faults/);
+    await assert.rejects(train("rl", "x", "--set", "train.credit=after-fault"), /--tool-faults/);
+    await assert.rejects(train("rl", "x", "--set", "train.credit=branch-at-fault"), /--tool-faults/);
     await assert.rejects(train("rl", "x", "--set", "train.context=many"), /16384,32768@40/);
   });
 });

@@ -6,21 +6,35 @@ import { readModelUse } from "../../base/files/model-use-file.ts";
 import { UsageError } from "../../core/errors.ts";
 import type { Task } from "../../core/task.ts";
 import { averageModels } from "../../engines/embedded/files/average-models.ts";
+import { loadModelConfig } from "../../engines/embedded/files/model-folder.ts";
+import { parameterCount } from "../../engines/embedded/model/parameters.ts";
 import { loadTasks } from "../../tasks/benchmarks/load-tasks.ts";
 import { parseFaultPlan, withFaults } from "../../tools/with-faults.ts";
 import { chainRollout } from "../../train/chain-rollout.ts";
+import { changedChains, greedyChains } from "../../train/greedy-change.ts";
 import { saveTrained } from "../../train/save-trained.ts";
 import { trainRl } from "../../train/train-rl.ts";
 import { chainOf } from "../../train/workers/worker-protocol.ts";
 import { type Command, type Invocation, oneInputFile } from "../command.ts";
 import { openWork } from "../open-chain.ts";
 import { openCoordinator } from "../open-coordinator.ts";
+import { openFolder } from "../open-model.ts";
 import { findTrainFolder, openTrainEngine, whereWritten } from "../open-train-engine.ts";
 import { rewardOf } from "../reward-of.ts";
 import type { SectionName } from "../settings/index.ts";
 import { openGrader } from "./eval-grading.ts";
-import { creditOf, nothingLearned, openGuard, readStages, rlSettings, samplerOf, type Teach } from "./rl-settings.ts";
-import type { trainOptions } from "./train-options.ts";
+import {
+  creditOf,
+  nothingLearned,
+  openGuard,
+  readStages,
+  rightOnes,
+  rlSettings,
+  samplerOf,
+  someTasks,
+  type Teach,
+} from "./rl-settings.ts";
+import { type trainOptions, usualRate } from "./train-options.ts";
 
 /** The sections of settings that a run of rollouts and updates reads, and which of their flags it does not show. */
 export const rolloutReads = [
@@ -62,6 +76,9 @@ export async function trainOnRollouts(
   const how = { ...train, seed: values.seed };
   const trained = session.closeAtEnd(await openTrainEngine(settings.engine, start, how, out.note));
   const { engine, tokenizer } = trained;
+  const parameters = settings.engine.kind === "tinker" ? 0 : parameterCount(await loadModelConfig(start));
+  const usual = usualRate("rl", { parameters, ...train, lora: settings.engine.lora });
+  if (train.rate === undefined) out.note(usual.reason);
   const taught = await teach?.({ tokenizer, profile, toolsOf });
   const { maxTokens, maxSteps = use?.limits?.["maxSteps"] } = settings.limits;
   const maxCompletionTokens = maxTokens ?? use?.limits?.["maxCompletionTokens"] ?? 1024;
@@ -74,13 +91,22 @@ export async function trainOnRollouts(
   const coordinator = session.closeAtEnd(await openCoordinator(settings.workers, shared, out.note));
   const tools = (task: Task, step: number) =>
     plan ? withFaults(toolsOf(task), plan, step / Math.max(1, steps - 1)) : toolsOf(task);
+  const chains = { ...chainOf(chain), profile, model: trained.modelFor };
+  const reward = rewardOf(settings.reward, graders.grader, profile);
+  const measured = coordinator ? [] : someTasks(tasks, greedyTasks(steps * train.groups * train.samples), values.seed);
+  const practice = chainRollout({ ...chains, tools });
+  const before = await greedyChains(measured, practice, { policy: await engine.publish(), signal });
+  const ownRight = async (count: number) => {
+    const some = someTasks(tasks, count, values.seed);
+    const own = chainRollout({ ...chains, tools: toolsOf });
+    return rightOnes(await greedyChains(some, own, { policy: await engine.publish(), signal }), some, reward, signal);
+  };
   const result = await trainRl({
-    ...rlSettings(train, { context, concurrency: coordinator && 4096 }),
-    ...{ engine, tokenizer, tasks, steps, signal },
-    rollout: coordinator?.play ?? chainRollout({ ...chainOf(chain), profile, model: trained.modelFor, tools }),
-    reward: rewardOf(settings.reward, graders.grader, profile),
+    ...rlSettings(train, { ...usual, steps }, { context, concurrency: coordinator && 4096 }),
+    ...{ engine, tokenizer, tasks, steps, signal, reward },
+    rollout: coordinator?.play ?? practice,
     credit: { ...credit, rewardWeight: taught?.rewardWeight },
-    extraLosses: [...(taught ? [taught.loss] : []), ...(await openGuard(train, trained, values))],
+    extraLosses: [...(taught ? [taught.loss] : []), ...(await openGuard(train, trained, values, ownRight))],
     seed: values.seed,
     folder: values.out,
     resume: values.resume,
@@ -112,9 +138,41 @@ export async function trainOnRollouts(
     out.note(`damaged and set aside, so the run went on from the checkpoint before: ${path}`);
   const { rollouts, firstReward, lastReward } = result;
   const rewards = `${firstReward.toFixed(3)} -> ${lastReward.toFixed(3)}`;
-  if (values.json) out.json({ ...result, ...written });
-  else out.print(`${rollouts} rollouts, reward ${rewards}. ${whereWritten(written)}`);
-  const problem = nothingLearned(result, taught !== undefined, train.credit);
+  const { of, changed } = await changedAnswers();
+  const answers = of === 0 ? undefined : { of, changed };
+  if (values.json) out.json({ ...result, ...written, ...(answers && { answers }) });
+  else {
+    const differ = answers ? ` ${changed} of ${of} greedy answers changed.` : "";
+    out.print(`${rollouts} rollouts, reward ${rewards}.${differ} ${whereWritten(written)}`);
+  }
+  if (result.collapse) out.note(`The policy may be collapsing: ${result.collapse}.`);
+  const problem = nothingLearned(result, {
+    taught: taught !== undefined,
+    credit: train.credit,
+    answers,
+    rate: train.rate ?? usual.rate,
+  });
   if (problem) out.note(problem);
   return problem ? 1 : 0;
+
+  /** Averaged weights are in the folder alone; others are still in the engine. */
+  async function changedAnswers(): Promise<{ of: number; changed: number }> {
+    const of = measured.length;
+    if (of === 0) return { of, changed: 0 };
+    const { model } = result.models.length > 0 && written.model ? await openWritten(written.model) : chains;
+    const policy = await engine.publish();
+    const after = await greedyChains(measured, chainRollout({ ...chains, tools, model }), { policy, signal });
+    return { of, changed: changedChains(before, after) };
+  }
+
+  async function openWritten(folder: string) {
+    const opened = await openFolder(folder);
+    session.closeAtEnd(opened.engine);
+    return opened;
+  }
+}
+
+/** Tasks answered greedily before and after so many rollouts: what that costs stays small, and a handful says nothing. */
+function greedyTasks(rollouts: number): number {
+  return rollouts < 100 ? 0 : Math.min(100, Math.ceil(rollouts / 8));
 }

@@ -9,7 +9,7 @@ import { defineCommand, onePositional } from "../command.ts";
 import { findTrainFolder, openTrainEngine, whereWritten } from "../open-train-engine.ts";
 import { assertFits, readExamples } from "../read-examples.ts";
 import { useOf } from "../trained-use.ts";
-import { optimizerOf, trainOptions, usualRates } from "./train-options.ts";
+import { optimizerOf, sftRates, trainOptions } from "./train-options.ts";
 
 const examples = [
   "coa train sft .coa/dataset --model weights/afm-lab-2m --epochs 2 --out .coa/sft",
@@ -24,7 +24,7 @@ export default defineCommand({
   examples,
   options: trainOptions,
   reads: ["train", "engine"],
-  hides: ["groups", "samples", "credit", "guard"],
+  hides: ["preset", "groups", "samples", "guard"],
   async run({ values, settings, positionals, out, signal, session }) {
     const folder = onePositional(this, positionals, "a dataset folder");
     const dataset = await openDataset(folder);
@@ -35,8 +35,8 @@ export default defineCommand({
     const heldOut = all.filter((_, index) => every > 0 && index % every === 0);
     const training = all.filter((_, index) => !(every > 0 && index % every === 0));
     const size = settings.engine.kind === "tinker" ? 0 : parameterCount(await loadModelConfig(start));
-    const given = { rate: train.rate, optimizer: train.optimizer, lora: settings.engine.lora };
-    const chosen = usualRates(size, given, (await readModelUse(start))?.training.length ?? 0);
+    const given = { parameters: size, rate: train.rate, optimizer: train.optimizer, lora: settings.engine.lora };
+    const chosen = sftRates(given, (await readModelUse(start))?.training.length ?? 0);
     if (train.rate === undefined) out.note(chosen.reason);
     const source = fixedExamples(training, train.batchTokens, values.seed);
     const steps = train.steps ?? Math.max(1, Math.round(train.epochs * source.stepsPerEpoch));
@@ -48,7 +48,7 @@ export default defineCommand({
     const { maxContext } = engine.capabilities;
     assertFits(dataset, { tokenizer, maxContext, name: values.model });
     const result = await trainSft({
-      ...optimizerOf(train, { ...chosen, decay: "cosine" }),
+      ...optimizerOf(train, steps, { ...chosen, schedule: { decay: "cosine" } }),
       microBatchTokens: train.microBatchTokens,
       checkpointEvery: train.checkpointEvery,
       seed,

@@ -3,6 +3,7 @@
  * `flag` can be typed, and all can be set in `coa.config.ts` or for one call by `--set section.name=value`.
  */
 import { choice, type Group, list, number, pairs, type Setting, text, toggle, whole } from "../setting.ts";
+import { presets } from "./presets.ts";
 
 /** A section: what it is about, where its flags stand in help, its settings. */
 function section<const S extends Readonly<Record<string, Setting>>>(describe: string, group: Group, settings: S) {
@@ -110,13 +111,14 @@ export const sections = {
     keepBroken: toggle("Import chains whose tags do not parse cleanly too"),
   }),
   train: section("How models are trained", "model", {
+    preset: choice(["verifiable", "faults"], "Settings of rl that learn without losing what the model knows: for answers that can be checked, or for tools that fail; each can still be set", { flag: "preset", valueName: "name", sets: presets }),
     steps: whole("Updates (sft; default: as many as --epochs needs), or steps of rollouts and updates (rl, opd; default: 60)", { flag: "steps", valueName: "n" }),
-    rate: number("Peak learning rate (default: by size, or 1e-6 in rl and opd)", { flag: "rate", min: 0, valueName: "lr" }),
+    rate: number("Peak learning rate (default: by stage, size and kind; printed)", { flag: "rate", min: 0, valueName: "lr" }),
     optimizer: choice(["adamw", "muon"], "Optimizer; muon trains matrices of small models from scratch", { flag: "optimizer", default: "adamw", valueName: "name" }),
     matrixRate: number("Peak learning rate of matrices with muon", { min: 0 }),
     weightDecay: number("Decoupled weight decay", { default: 0, min: 0 }),
     gradientClip: number("Max gradient norm", { default: 1, min: 0 }),
-    warmup: whole("Steps of linear warm-up", { default: 10, min: 0 }),
+    warmup: whole("Steps of linear warm-up (default: a tenth of all, at most 10)", { min: 0 }),
     microBatchTokens: whole("Max padded tokens computed at once; more are accumulated", { min: 64 }),
     checkpointEvery: whole("Steps between checkpoints (default: 200 in sft, 5 in rl and opd)"),
     epochs: number("Passes over the dataset", { flag: "epochs", default: 2, min: 0, valueName: "n" }),
@@ -132,9 +134,9 @@ export const sections = {
     clipHigh: number("Upper clip of the ratio", { default: 0.28, min: 0 }),
     dualClip: number("Bound on the loss of bad rollouts", { default: 10, min: 1 }),
     baseline: choice(["group", "least-variance"], "What a reward is compared with; least-variance learns faster when failed rollouts are long and unlikely", { default: "group" }),
-    credit: choice(["whole", "after-fault", "branch-at-fault"], "What a reward is credited to; with --tool-faults: what follows the first fault, or groups that share a chain up to it", { flag: "credit", default: "whole", valueName: "part" }),
+    credit: choice(["whole", "after-fault", "branch-at-fault"], "What a reward is credited to; with --tool-faults: what follows the first fault, or that in groups that share a chain up to it", { default: "whole" }),
     rateByGroups: toggle("Scale the rate by kept groups / requested groups"),
-    guard: text("Dataset of demonstrations imitated in every update, so that what was taught is not lost", { flag: "guard", valueName: "dataset" }),
+    guard: text("Dataset of demonstrations imitated in every update, so that what was taught is not lost; own: chains of the starting model that were right where tools work", { flag: "guard", valueName: "dataset" }),
     guardWeight: number("Weight of the guard's mean loss beside the policy's", { default: 1, min: 0 }),
     average: number("Average the weights over this last share of the steps", { default: 0, min: 0, max: 1 }),
     startShare: number("With average: share of the starting weights in the mean", { default: 0, min: 0, max: 1 }),

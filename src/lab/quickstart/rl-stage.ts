@@ -23,6 +23,7 @@ import { chainRollout } from "../../train/chain-rollout.ts";
 import { fromFirstFault, sharedPrefix } from "../../train/credit.ts";
 import { type ExampleSource, fixedExamples } from "../../train/example-source.ts";
 import { guard } from "../../train/guard.ts";
+import { fallingRate, rlPresets } from "../../train/presets.ts";
 import { saveTrained } from "../../train/save-trained.ts";
 import { trainRl } from "../../train/train-rl.ts";
 import { createWorld } from "../create-world.ts";
@@ -46,6 +47,7 @@ export const rlStage: Stage = {
     const lab = await openLabModel(modelFolder(context.folder, "sft"), { optimizer: "adamw" });
     const worlds = liveWorlds(context);
     const faults = context.imperfect === 0;
+    const preset = rlPresets[faults ? "faults" : "verifiable"];
     const plan = disturbances[settings.failing].plan(seed, 0.5);
     try {
       const { engine, tokenizer } = lab;
@@ -57,8 +59,8 @@ export const rlStage: Stage = {
         seed,
         steps: settings.rl.steps,
         collect: { groups: settings.rl.groups, samples: settings.rl.samples, maxRounds: 2, concurrency: 128 },
-        updates: faults ? { perPass: 3 } : { passes: 2 },
-        credit: { baseline: "least-variance", ...(faults && { ...fromFirstFault(), ...sharedPrefix() }) },
+        updates: { passes: preset.passes, perPass: preset.updates },
+        credit: { baseline: preset.baseline, ...(faults && { ...fromFirstFault(), ...sharedPrefix() }) },
         extraLosses: faults ? [guard(await demonstrations(context, tokenizer))] : [],
         tasks: worlds.tasks,
         rollout: chainRollout({
@@ -68,16 +70,15 @@ export const rlStage: Stage = {
         }),
         reward: outcomeReward(taskGrader(), { format: { rule: "strict", profile: labProfile } }),
         optimizer: { learningRate: settings.rl.rate, beta1: 0.9, beta2: 0.95, gradientClip: 1 },
-        // The rate falls: one that suits the first steps would in the last ones damage what the model already knows.
-        schedule: { warmupSteps: 2, decay: "linear", decayShare: 1, floor: 0.2, byGroups: faults },
-        keep: { models: faults ? 1 / 3 : 0.5, config: { rl: settings.rl } },
+        schedule: { warmupSteps: 2, ...fallingRate, byGroups: faults },
+        keep: { models: preset.average, config: { rl: settings.rl } },
         signal,
         onProgress,
       });
       // The mean of the last steps' weights: what was learned without the last step's noise. A quarter of the start keeps
       // what was not practised.
       const from = modelFolder(context.folder, "sft");
-      const start = { folder: from, share: faults ? 0.25 : 0 };
+      const start = { folder: from, share: "startShare" in preset ? preset.startShare : 0 };
       const weights = (into: string) => averageModels(result.models, into, { start });
       const into = { model: modelFolder(context.folder, "rl") };
       await saveTrained(into, { engine, tokenizer, from, weights, training: { stage: "rl", seed } });
