@@ -11,7 +11,6 @@ import { workState } from "../src/base/files/work-state.ts";
 import { seededRandom } from "../src/base/work/random.ts";
 import type { RolloutLine } from "../src/train/credit-group.ts";
 import { fixedExamples } from "../src/train/example-source.ts";
-import { readRollouts } from "../src/train/rollout-journal.ts";
 import { type Rollout, rolloutKey } from "../src/train/run-rollout.ts";
 import { trainSft } from "../src/train/train-sft.ts";
 import { tabularEngine } from "./fixtures/conformance/tabular-engine.ts";
@@ -78,7 +77,7 @@ describe("training that is killed and resumed", () => {
       const groups = Map.groupBy(trained, ({ rollout }) => rollout.split("/")[2]);
       for (const lines of groups.values()) assert.equal(lines.length, 6);
       const keys: string[] = [];
-      for await (const rollout of readRollouts(folder)) keys.push(rolloutKey(rollout));
+      for (const rollout of await readAllJsonl<Rollout>(join(folder, "rollouts.jsonl"))) keys.push(rolloutKey(rollout));
       assert.equal(new Set(keys).size, keys.length, "a rollout was sampled twice");
       const metrics = await readAllJsonl<{ step: number; staleness?: number }>(join(folder, "metrics.jsonl"));
       assert.equal(metrics.length, 12);

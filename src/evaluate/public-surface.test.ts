@@ -29,8 +29,7 @@ describe("evaluation from outside", () => {
         }),
       };
       const limited = coa.limitedModel(model, coa.limiter({ concurrency: 1 }));
-      const cached = coa.cachedModel(limited, await coa.openCallStore());
-      const system = coa.bareSystem({ model: cached, price: { input: 1, output: 2 }, clock: () => 0 });
+      const system = coa.bareSystem({ model: limited, price: { input: 1, output: 2 }, clock: () => 0 });
       const { summary } = await coa.runEvaluation(tasks, system, { folder, grader: coa.taskGrader(), samples: 2 });
       assert.equal(summary.success.value, 1);
       assert.equal(summary.perTask.billedTokens, 7);

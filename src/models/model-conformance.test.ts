@@ -2,12 +2,10 @@ import { describe, it } from "node:test";
 import { byteTokenizer } from "../../test/fixtures/conformance/byte-tokenizer.ts";
 import { type MakeModel, modelConformance } from "../../test/fixtures/conformance/model-conformance.ts";
 import { fakeEngine } from "../../test/fixtures/fake-engine.ts";
-import { openCallStore } from "../base/files/call-store.ts";
 import { limitedModel } from "../base/work/limited-model.ts";
 import { limiter } from "../base/work/limiter.ts";
 import { wrapModel } from "../base/work/wrap-model.ts";
 import { scriptedModel, startModelServer } from "../testing/index.ts";
-import { cachedModel } from "./cached-model.ts";
 import { engineModel } from "./engine-model.ts";
 import { type OpenAICompatibleOptions, openaiCompatible } from "./openai-compatible.ts";
 
@@ -77,11 +75,4 @@ for (const [name, make] of Object.entries(makers)) {
       for (const { name: behaviour, run } of modelConformance(wrap(make))) it(behaviour, run);
     });
   }
-  describe(`${name}, cachedModel`, () => {
-    const cached: MakeModel = async (texts) => {
-      const { model, close } = await make(texts);
-      return { model: cachedModel(model, await openCallStore(undefined, { mode: "record" })), close };
-    };
-    for (const { name: behaviour, run } of modelConformance(cached)) it(behaviour, run);
-  });
 }

@@ -29,8 +29,7 @@ export interface PoolOptions extends Omit<RunRolloutOptions, "maxContext">, Sort
   tasks: CollectOptions["tasks"];
   /** Longest context of a chain that begins in this step. */
   maxContext: (step: number) => number;
-  /** Keeps a finished rollout under the step in which it ended. */
-  journal: { append(rollout: Rollout, step: number): Promise<void> };
+  journal: Pick<CollectOptions["journal"], "append">;
   /** What an earlier process left: where it was, and the rollouts it finished. */
   state?: PoolState;
   finished?: Iterable<Rollout>;
@@ -39,8 +38,8 @@ export interface PoolOptions extends Omit<RunRolloutOptions, "maxContext">, Sort
 /** Which groups are neither trained on nor dropped: all others below `next` are. */
 export interface PoolState {
   next: number;
-  /** Number and attempt, and the step in which the attempt began. */
-  open: { group: number; round: number; since: number }[];
+  /** Number and attempt. */
+  open: { group: number; round: number }[];
 }
 
 /** What a step got from the pool. */
@@ -61,7 +60,6 @@ export interface GroupPool {
 interface OpenGroup {
   group: number;
   round: number;
-  since: number;
   task: Task;
   /** Step that the group's number belongs to. */
   step: number;
@@ -104,7 +102,7 @@ export function groupPool(options: PoolOptions): GroupPool {
       const { seed, rollout: play, reward } = options;
       const maxContext = options.maxContext(now.step);
       const rollout = await runRollout(open.task, place, { seed, maxContext, rollout: play, reward, signal });
-      await journal.append(rollout, now.step);
+      await journal.append(rollout);
       return rollout;
     } finally {
       release?.();
@@ -145,21 +143,21 @@ export function groupPool(options: PoolOptions): GroupPool {
   function requeue(open: OpenGroup, group?: Group): void {
     counts.requeued++;
     if (group) sorter.drop(group.rollouts, "stale");
-    if (open.round + 1 < options.maxRounds) again.push({ group: open.group, round: open.round + 1, since: now.step });
+    if (open.round + 1 < options.maxRounds) again.push({ group: open.group, round: open.round + 1 });
     else counts.sorted++;
   }
 
   async function fill(): Promise<void> {
     while (!closed && failure === undefined && running.size + ready.length < options.inFlight) {
-      const place = again[0] ?? (supplyEnded ? undefined : { group: next, round: 0, since: now.step });
+      const place = again[0] ?? (supplyEnded ? undefined : { group: next, round: 0 });
       if (!place) return;
-      const { group, round, since } = place;
+      const { group, round } = place;
       const found = await supply(group);
       if (again[0] === place) again.shift();
       else next++;
       if (found === "ended") supplyEnded = true;
       if (typeof found === "string") continue;
-      const open = { ...found, group, round, since, version: Number.POSITIVE_INFINITY, stop: new AbortController() };
+      const open = { ...found, group, round, version: Number.POSITIVE_INFINITY, stop: new AbortController() };
       running.set(group, open);
       const end = run(open).finally(() => {
         ends.delete(end);
@@ -208,10 +206,9 @@ export function groupPool(options: PoolOptions): GroupPool {
     },
     state: () => ({
       next,
-      open: [...running.values(), ...ready.map(({ open }) => open), ...again].map(({ group, round, since }) => ({
+      open: [...running.values(), ...ready.map(({ open }) => open), ...again].map(({ group, round }) => ({
         group,
         round,
-        since,
       })),
     }),
     async close() {

@@ -6,13 +6,13 @@
 import { join } from "node:path";
 import { jsonlJournal } from "../base/files/open-jsonl.ts";
 import type { Policy } from "../core/engine.ts";
+import type { Journal } from "../core/journal.ts";
 import { readTask } from "../core/task.ts";
 import { readTrajectory, type Trajectory } from "../core/trajectory.ts";
 import { collectGroups } from "./collect-groups.ts";
 import { exactPolicy } from "./exact-policy.ts";
 import { groupPool, type PoolState } from "./group-pool.ts";
 import type { RlSetup } from "./rl-options.ts";
-import { openRolloutJournal, readRollouts } from "./rollout-journal.ts";
 import type { Checkpoint } from "./run-folder.ts";
 import { type Rollout, type RolloutRun, rolloutKey } from "./run-rollout.ts";
 import { contextAt } from "./schedule.ts";
@@ -23,6 +23,18 @@ export interface RolloutSource {
   /** What a checkpoint must name so that a resumed run trains on no group twice. */
   state?(): PoolState;
   close(): Promise<void>;
+}
+
+/** Where every finished rollout is kept, in the order of their end; read back whole before it is used. */
+async function openJournal({ folder }: Pick<RlSetup, "folder">): Promise<Journal<Rollout>> {
+  const journal = await jsonlJournal<Rollout>(join(folder, "rollouts.jsonl"));
+  return {
+    ...journal,
+    async *read() {
+      for await (const rollout of journal.read())
+        yield { ...rollout, task: readTask(rollout.task), trajectory: readTrajectory(rollout.trajectory) };
+    },
+  };
 }
 
 /** What both need of the options. */
@@ -47,13 +59,9 @@ function shared(options: RlSetup) {
 /** Every step collects its own groups; rollouts of steps after the checkpoint are taken from the journal. */
 export async function stepSource(options: RlSetup, done: number): Promise<RolloutSource> {
   const { collecting, maxContext, publish, play } = shared(options);
-  const journal = await jsonlJournal<Rollout>(join(options.folder, "rollouts.jsonl"));
+  const journal = await openJournal(options);
   const finished = new Map<string, Rollout>();
-  for await (const rollout of journal.read()) {
-    if (rollout.step < done) continue;
-    const { task, trajectory } = rollout;
-    finished.set(rolloutKey(rollout), { ...rollout, task: readTask(task), trajectory: readTrajectory(trajectory) });
-  }
+  for await (const rollout of journal.read()) if (rollout.step >= done) finished.set(rolloutKey(rollout), rollout);
   return {
     async collect(step) {
       const policy = await publish();
@@ -80,12 +88,11 @@ export async function poolSource(
   const state = checkpoint?.memory.pool;
   let current = await publish();
   const finished: Rollout[] = [];
-  const since = Math.min(checkpoint?.step ?? 0, ...(state?.open.map((open) => open.since) ?? []));
   const isOpen = openGroups(state);
-  for await (const rollout of readRollouts(options.folder, since))
+  const journal = await openJournal(options);
+  for await (const rollout of journal.read())
     if (isOpen(rollout.slot))
       finished.push({ ...rollout, trajectory: asSeenFrom(rollout.trajectory, current.version) });
-  const journal = openRolloutJournal(options.folder);
   /** Always the weights that were published last. */
   const newest: Policy = {
     name: current.name,

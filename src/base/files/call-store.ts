@@ -1,15 +1,11 @@
 /**
- * Recorded calls: what was asked and what came back, written once and found again by what was asked. Evaluations that
- * run without a network, tests that run without a server and the replaying proxy all use it, with one key and one file
- * format. Calls repeat their history, so messages and tools are written once and referred to by hash: a file grows with
+ * Recorded calls: what was asked and what came back, written once and found again by what was asked. The recorder writes
+ * them, the replaying proxy answers from them. Calls repeat their history, so messages and tools are written once and referred to by hash: a file grows with
  * what was said, not with its square.
  */
 
-import { CoaError } from "../../core/errors.ts";
 import { fingerprint } from "../../core/fingerprint.ts";
 import { asArray, asObject, canonicalJson, type Json } from "../../core/json-value.ts";
-import { sharedWork } from "../work/shared-work.ts";
-import { type JsonlWriter, openJsonl } from "./open-jsonl.ts";
 import { type ReadOptions, readJsonl } from "./read-jsonl.ts";
 
 /** Fields of a request that repeat from call to call. */
@@ -135,150 +131,26 @@ export function replayOf<Call>(
       return entry?.list[entry.next++ % entry.list.length];
     },
     explainMiss(kind, request) {
-      let nearest: unknown;
-      let best = -1;
-      for (const call of all.slice(-2000)) {
-        const one = what(call);
-        const score = similarity(request, one.request) + (one.kind === kind ? 1000 : 0);
-        if (score > best) [best, nearest] = [score, one.request];
-      }
-      if (best < 1000) return `this ${kind} request was never recorded: the recording holds no such requests at all`;
-      return `this ${kind} request was never recorded. The nearest one differs: ${differences(request, nearest).join("; ")}`;
+      const asked = canonicalJson(request);
+      const recorded = all
+        .slice(-2000)
+        .flatMap((call) => (what(call).kind === kind ? [canonicalJson(what(call).request)] : []));
+      if (recorded.length === 0)
+        return `this ${kind} request was never recorded: the recording holds no such requests at all`;
+      const nearest = recorded.reduce((best, one) => (commonStart(asked, one) > commonStart(asked, best) ? one : best));
+      const from = Math.max(0, commonStart(asked, nearest) - 60);
+      const excerpt = (text: string) =>
+        `${from > 0 ? "…" : ""}${text.slice(from, from + 180)}${text.length > from + 180 ? "…" : ""}`;
+      return `this ${kind} request was never recorded. The nearest one differs: asked ${excerpt(asked)}, recorded ${excerpt(nearest)}`;
     },
   };
   for (const call of calls) replay.add(call);
   return replay;
 }
 
-export interface CallStoreOptions {
-  /** `auto`: what is there is not asked again, the rest is asked and kept. `record`: always ask. `replay`: never ask. */
-  mode?: "auto" | "record" | "replay";
-}
-
-/** A file of recorded calls. */
-export interface CallStore {
-  /** The recorded answer, or what `work` returns, which is then recorded. A call that fails is not recorded. */
-  remember<T>(kind: string, request: unknown, work: () => Promise<T>): Promise<T>;
-  readonly hits: number;
-  readonly misses: number;
-  close(): Promise<void>;
-}
-
-interface KeptCall {
-  version: 1;
-  kind: string;
-  request: unknown;
-  answer: unknown;
-}
-
-/** Opens a file of calls, or without a file a store in memory. */
-export async function openCallStore(file?: string, options: CallStoreOptions = {}): Promise<CallStore> {
-  const { mode = "auto" } = options;
-  const calls: KeptCall[] = [];
-  if (file !== undefined && mode !== "record") {
-    for await (const { kind, request, answer } of readCalls(file))
-      if (typeof kind === "string") calls.push({ version: 1, kind, request, answer });
-  }
-  const replay = replayOf<KeptCall>(calls, (call) => call);
-  const share = sharedWork<unknown>();
-  const encoder = callEncoder();
-  let writer: Promise<JsonlWriter<CallLine>> | undefined;
-  let hits = 0;
-  let misses = 0;
-
-  async function keep(call: KeptCall): Promise<void> {
-    if (mode === "auto") replay.add(structuredClone(call));
-    if (file === undefined) return;
-    writer ??= openJsonl<CallLine>(file);
-    const open = await writer;
-    const lines = encoder.linesOf(call);
-    await open.appendAll(lines);
-    encoder.written(lines);
-  }
-
-  return {
-    get hits() {
-      return hits;
-    },
-    get misses() {
-      return misses;
-    },
-    async remember<T>(kind: string, request: unknown, work: () => Promise<T>): Promise<T> {
-      const found = mode === "record" ? undefined : replay.find(kind, request);
-      if (found) {
-        hits++;
-        return structuredClone(found.answer) as T;
-      }
-      if (mode === "replay")
-        throw new CoaError("model", `${file ?? "recorded calls"}: ${replay.explainMiss(kind, request)}`);
-      const ask = async () => {
-        misses++;
-        const answer = await work();
-        await keep({ version: 1, kind, request, answer });
-        return answer;
-      };
-      return mode === "auto" ? (structuredClone(await share(requestKey(kind, request), ask)) as T) : ask();
-    },
-    async close() {
-      await (await writer)?.close();
-    },
-  };
-}
-
-/** 1 for equal values, for texts the share of a common beginning. */
-function alike(a: unknown, b: unknown): number {
-  if (canonicalJson(a) === canonicalJson(b)) return 1;
-  return typeof a === "string" && typeof b === "string" ? commonStart(a, b) / Math.max(a.length, b.length) : 0;
-}
-
+/** How many characters two texts begin with alike. */
 function commonStart(a: string, b: string): number {
   let same = 0;
   while (same < a.length && same < b.length && a[same] === b[same]) same++;
   return same;
-}
-
-/** How many leading messages and how many fields two requests share. */
-function similarity(a: unknown, b: unknown): number {
-  const left = asObject(a) ?? {};
-  const right = asObject(b) ?? {};
-  const fields = Object.keys(left).reduce((sum, key) => sum + alike(left[key], right[key]), 0);
-  const [x, y] = [partsOf(left), partsOf(right)];
-  let same = 0;
-  while (same < Math.min(x.length, y.length) && canonicalJson(x[same]) === canonicalJson(y[same])) same++;
-  return fields + same * 2 - Math.abs(x.length - y.length) * 0.1;
-}
-
-function partsOf(request: Json): unknown[] {
-  return asArray(request["messages"] ?? request["input"] ?? request["contents"] ?? request["prompt"]);
-}
-
-function differences(a: unknown, b: unknown): string[] {
-  const left = asObject(a) ?? {};
-  const right = asObject(b) ?? {};
-  const found: string[] = [];
-  for (const key of new Set([...Object.keys(left), ...Object.keys(right)])) {
-    const [x, y] = [left[key], right[key]];
-    if (canonicalJson(x) === canonicalJson(y)) continue;
-    if (!Array.isArray(x) || !Array.isArray(y)) {
-      found.push(difference(key, x, y));
-      continue;
-    }
-    const at = x.findIndex((item, index) => canonicalJson(item) !== canonicalJson(y[index]));
-    if (at === -1 || at >= y.length) found.push(`${key}: ${x.length} items, recorded ${y.length}`);
-    else found.push(difference(`${key}[${at}]`, x[at], y[at]));
-  }
-  return found;
-}
-
-/** Two values from shortly before the place where they differ. */
-function difference(key: string, asked: unknown, recorded: unknown): string {
-  const [x, y] = [textOf(asked), textOf(recorded)];
-  const from = Math.max(0, commonStart(x, y) - 30);
-  const excerpt = (text: string) =>
-    `${from > 0 ? "…" : ""}${text.slice(from, from + 110)}${text.length > from + 110 ? "…" : ""}`;
-  return `${key}: asked ${excerpt(x)}, recorded ${excerpt(y)}`;
-}
-
-function textOf(value: unknown): string {
-  return value === undefined ? "nothing" : JSON.stringify(value);
 }

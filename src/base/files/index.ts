@@ -1,5 +1,4 @@
 /** Files: JSONL, manifests, the workspace. Every export is named here, one by one; what is not here is not public. */
-export { type CallStore, type CallStoreOptions, openCallStore } from "./call-store.ts";
 export { jsonlJournal, openJsonl } from "./open-jsonl.ts";
 export { readAllJsonl, readJsonl } from "./read-jsonl.ts";
 export { openWorkspace, type Workspace } from "./workspace.ts";

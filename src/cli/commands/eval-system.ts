@@ -2,7 +2,6 @@
 import { existsSync } from "node:fs";
 import { resolve } from "node:path";
 import { runAfmHarness } from "../../afm/afm-harness.ts";
-import { openCallStore } from "../../base/files/call-store.ts";
 import { fileFingerprint } from "../../base/files/fingerprint.ts";
 import { loadModule } from "../../base/files/load-module.ts";
 import { readAllJsonl } from "../../base/files/read-jsonl.ts";
@@ -22,7 +21,6 @@ import { defineSystem } from "../../evaluate/define-system.ts";
 import { recordedSystem } from "../../evaluate/recorded-system.ts";
 import { teamSystem } from "../../evaluate/team-system.ts";
 import { labTeam } from "../../lab/lab-team.ts";
-import { cachedModel, cachedTools } from "../../models/cached-model.ts";
 import { corpusFingerprint } from "../../tools/local-index/index-corpus.ts";
 import { withoutUrls } from "../../tools/search/blocklist.ts";
 import { openBestOf } from "../choose-best.ts";
@@ -54,7 +52,7 @@ export async function openSystem(
   // During an evaluation the search and crawl tools know the blocklist too.
   const blocking = settings.eval.blocklist ? { ...tools, block: [...tools.block, "benchmarks"] } : tools;
   const opened = await openChain({ ...settings, tools: blocking }, session);
-  const parts = await wrap(settings, opened, session);
+  const parts = wrap(settings, opened);
   const identity = await identityOf(system, settings, opened, session.signal);
   const known = { name: name ?? defaultName(system, settings.model.name), identity };
   const best = openBestOf(settings.choose, session, makeSystem(system, settings, known, opened, parts), parts.chat);
@@ -86,13 +84,12 @@ async function identityOf(
 ): Promise<Record<string, unknown>> {
   const { chain, team, limits } = settings;
   const { temperature, topP, topK } = settings.model;
-  const { cachedOnly, harness } = settings.eval;
+  const { harness } = settings.eval;
   // A server that was not told which model says it itself: another model there is another system.
-  if (!cachedOnly)
-    await model.prepare?.(signal).catch((error: unknown) => {
-      if (!signal.aborted) throwIfUserMustFix(errorEnding(error));
-      throw error;
-    });
+  await model.prepare?.(signal).catch((error: unknown) => {
+    if (!signal.aborted) throwIfUserMustFix(errorEnding(error));
+    throw error;
+  });
   const server = { server: settings.model.baseUrl ?? process.env["OPENAI_BASE_URL"], name: model.name };
   return {
     kind: system,
@@ -120,15 +117,15 @@ async function toolIdentity(tools: Section<"tools">): Promise<Record<string, unk
   };
 }
 
-/** The model and tools that a system is made of, behind limits and caches. */
+/** The model and tools that a system is made of, behind limits. */
 interface Parts {
   model: Model;
   chat?: ChatModel;
   toolsOf(task: Task): Tool[];
 }
 
-/** Rate limits around the server, the cache around those: cached calls bypass the limiter. */
-async function wrap({ model: how, eval: run }: SystemSettings, opened: OpenChain, session: Session): Promise<Parts> {
+/** Rate limits around the server, and the blocklist around the tools. */
+function wrap({ model: how, eval: run }: SystemSettings, opened: OpenChain): Parts {
   let { model, chat }: { model: Model; chat?: ChatModel } = opened;
   const { requestsPerMinute, maxParallelCalls: concurrency } = how;
   if (requestsPerMinute !== undefined || concurrency !== undefined) {
@@ -136,18 +133,7 @@ async function wrap({ model: how, eval: run }: SystemSettings, opened: OpenChain
     model = limitedModel(model, places);
     chat = chat && limitedModel(chat, places);
   }
-  const allowed = run.blocklist ? withoutUrls : (tools: Tool[]) => tools;
-  if (run.cache === undefined) {
-    if (run.cachedOnly)
-      throw new UsageError("eval.cachedOnly needs to know where calls are kept: --set eval.cache=<file>");
-    return { model, chat, toolsOf: wrappedOnce(opened.toolsOf, allowed) };
-  }
-  const cache = session.closeAtEnd(await openCallStore(run.cache, { mode: run.cachedOnly ? "replay" : "auto" }));
-  return {
-    model: cachedModel(model, cache),
-    chat: chat && cachedModel(chat, cache),
-    toolsOf: wrappedOnce(opened.toolsOf, (tools) => cachedTools(allowed(tools), cache)),
-  };
+  return { model, chat, toolsOf: run.blocklist ? wrappedOnce(opened.toolsOf, withoutUrls) : opened.toolsOf };
 }
 
 /** Wraps each set of tools once, however many tasks share it. */

@@ -126,7 +126,7 @@ describe("coa eval", () => {
     assert.equal((JSON.parse((await coa("show", "benchmarks", "--json")).stdout) as unknown[]).length, 19);
   });
 
-  it("evaluates a chain behind a server, and again from its cache when the server is gone", async () => {
+  it("evaluates a chain behind a server, with what it cost", async () => {
     await writeFile(
       join(folder, "sums.jsonl"),
       JSON.stringify({ id: "s", question: "What is 8 + 9?", answer: "17", kind: "math" }),
@@ -161,21 +161,16 @@ describe("coa eval", () => {
       "code",
       "--price",
       "1,2",
-      "--set",
-      "eval.cache=calls.jsonl",
       "--json",
     ];
     const live = await coa("eval", "run", "sums.jsonl", "--name", "live", ...flags);
     assert.equal(live.code, 0, live.stderr);
     await new Promise((resolve) => server.close(resolve));
     server.closeAllConnections();
-    const kept = await coa("eval", "run", "sums.jsonl", "--name", "kept", "--set", "eval.cachedOnly", ...flags);
-    assert.equal(kept.code, 0, kept.stderr);
     const figures = (output: string) =>
       JSON.parse(output) as { successes: number; perTask: { billedTokens: number; costUsd: number } };
     assert.equal(figures(live.stdout).successes, 1);
-    assert.equal(figures(kept.stdout).successes, 1);
-    assert.deepEqual([figures(live.stdout).perTask.billedTokens, figures(kept.stdout).perTask.billedTokens], [62, 62]);
+    assert.equal(figures(live.stdout).perTask.billedTokens, 62);
     assert.ok(Math.abs(figures(live.stdout).perTask.costUsd - 74e-6) < 1e-12);
   });
 

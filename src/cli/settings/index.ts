@@ -188,8 +188,6 @@ export const sections = {
     allowMissingGolds: toggle("Run a file in which answers are missing"),
     retryErrors: toggle("Run again what crashed earlier"),
     harness: choice(["afm"], "Run a chain as the evaluation of Agent Foundation Models does, for their published weights"),
-    cache: text("Keep model and tool calls in this file, for exact re-runs"),
-    cachedOnly: toggle("Answer every call from eval.cache; a missing one is an error"),
     blocklist: toggle("Keep pages that hold benchmark answers out", { default: true }),
   }),
   tasks: section("How tasks are written and selected", "input", {

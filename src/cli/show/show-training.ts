@@ -3,7 +3,6 @@ import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { readAllJsonl, readJsonl } from "../../base/files/read-jsonl.ts";
 import { UsageError } from "../../core/errors.ts";
-import { readRollouts } from "../../train/rollout-journal.ts";
 import type { Metrics } from "../../train/run-folder.ts";
 import { figureNames, plotMetrics } from "../plot-metrics.ts";
 import { recordsShown } from "./show-records.ts";
@@ -29,9 +28,7 @@ export const showTraining: View = async (folder, asked) => {
   };
 };
 
-/** The rollouts of a run: a binary journal where they were sampled ahead of the weights, JSONL otherwise. */
 function rolloutsOf(folder: string): (() => AsyncIterable<unknown>) | undefined {
-  if (existsSync(join(folder, "rollouts"))) return () => readRollouts(folder);
   const file = join(folder, "rollouts.jsonl");
   return existsSync(file) ? () => readJsonl(file) : undefined;
 }

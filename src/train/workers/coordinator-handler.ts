@@ -1,13 +1,12 @@
 /**
  * The side of a training run that workers talk to. `run` says what the run is; `lease` gives rollouts to a worker with
  * the same identity and refuses any other, naming the difference; `sample` lets it sample from the run's own policy, so
- * that a worker needs no weights; `result` takes a trajectory, as packed bytes; `alive` is a sign of life. Whoever
+ * that a worker needs no weights; `result` takes a trajectory; `alive` is a sign of life. Whoever
  * reaches the port may run rollouts, so beyond loopback a key is needed.
  */
 import { z } from "zod";
-import { packRecord, unpackRecord } from "../../base/files/packed-records.ts";
 import { type Guarded, type GuardSettings, guarded, type Route, withBody } from "../../base/http/guard.ts";
-import { parse, Refusal } from "../../base/http/refusal.ts";
+import { Refusal } from "../../base/http/refusal.ts";
 import { CoaError } from "../../core/errors.ts";
 import { readTrajectory } from "../../core/trajectory.ts";
 import type { LeaseBoard } from "./lease-board.ts";
@@ -41,25 +40,22 @@ export function coordinatorRoutes({ board, run, holdMs = 20_000 }: CoordinatorOp
       if (!leases) throw new Refusal(410, "the run has ended");
       return { leases };
     }),
-    "POST /worker/sample": async ({ request, reply, bytes }) => {
-      const asked = parse(sampleRequest, unpackRecord(await bytes()));
+    "POST /worker/sample": withBody(sampleRequest, (asked, { request }) => {
       board.heard(asked.worker);
       const policy = board.policyOf(asked.lease);
       if (!policy) throw new Refusal(410, "this rollout is no longer needed");
-      const sample = await policy.sample({ ...asked.request, signal: request.signal });
-      reply.send(200, packRecord(sample), { "content-type": "application/octet-stream" });
-    },
+      return policy.sample({ ...asked.request, signal: request.signal });
+    }),
     "POST /worker/end-session": withBody(endedSession, ({ lease, sessionKey }) => {
       board.policyOf(lease)?.endSession?.(sessionKey);
       return {};
     }),
-    "POST /worker/result": async ({ bytes }) => {
-      const { worker, lease, trajectory, error } = parse(resultRecord, unpackRecord(await bytes()));
+    "POST /worker/result": withBody(resultRecord, ({ worker, lease, trajectory, error }) => {
       board.heard(worker);
       if (error === undefined) return { counted: board.complete(lease, readTrajectory(trajectory)) };
       board.fail(lease, new CoaError("network", `worker ${worker} failed: ${error}`));
       return { counted: false };
-    },
+    }),
   };
 }
 

@@ -6,7 +6,6 @@
 import { randomUUID } from "node:crypto";
 import { hostname } from "node:os";
 import type { z } from "zod";
-import { packRecord, unpackRecord } from "../../base/files/packed-records.ts";
 import { HttpError, httpClient } from "../../base/http/http-client.ts";
 import { sleep } from "../../base/work/limiter.ts";
 import { retryDelay } from "../../base/work/retry.ts";
@@ -91,9 +90,8 @@ export async function runWorker(options: WorkerOptions): Promise<WorkerResult> {
     const policy = remotePolicy(run.capabilities, {
       async sample(request) {
         try {
-          const asked = packRecord({ worker, lease: lease.id, request });
-          const answer = await ask("POST", "sample", asked, AbortSignal.any([signal, late]));
-          return understood(sampleAnswer, unpackRecord(Buffer.from(await answer.bytes())));
+          const asked = { worker, lease: lease.id, request };
+          return await told(sampleAnswer, ask("POST", "sample", asked, AbortSignal.any([signal, late])));
         } catch (error) {
           lost ??= error;
           throw error;
@@ -116,7 +114,7 @@ export async function runWorker(options: WorkerOptions): Promise<WorkerResult> {
         return { worker, lease: lease.id, error: messageOf(error) };
       });
     if (!record || signal.aborted) return;
-    const { counted } = await told(resultAnswer, ask("POST", "result", packRecord(record)));
+    const { counted } = await told(resultAnswer, ask("POST", "result", record));
     result[counted ? "counted" : "late"]++;
     options.onResult?.({ lease: lease.id, counted });
   }

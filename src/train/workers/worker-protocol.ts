@@ -83,7 +83,7 @@ export const leaseRequest = z.object({
 });
 export const leaseAnswer = z.object({ leases: z.array(leaseSchema) });
 
-/** A request to sample from the run's policy, and its answer; both packed. */
+/** A request to sample from the run's policy, and its answer. */
 export const sampleRequest = z.object({
   worker: z.string(),
   lease: z.string(),
@@ -109,7 +109,7 @@ export const sampleAnswer = z.object({
   computedTokens: z.number().optional(),
 });
 
-/** How a rollout ended, packed, and whether it counted. */
+/** How a rollout ended, and whether it counted. */
 export const resultRecord = z.object({
   worker: z.string(),
   lease: z.string(),

@@ -12,7 +12,6 @@ import { readAllJsonl } from "../../base/files/read-jsonl.ts";
 import { listen } from "../../base/http/listen.ts";
 import { seededRandom } from "../../base/work/random.ts";
 import type { RolloutLine } from "../credit-group.ts";
-import { readRollouts } from "../rollout-journal.ts";
 import { type Rollout, rolloutKey } from "../run-rollout.ts";
 import { coordinatorHandler } from "./coordinator-handler.ts";
 import { leaseBoard } from "./lease-board.ts";
@@ -90,7 +89,7 @@ describe("workers that are killed", () => {
     for (const lines of Map.groupBy(trained, ({ rollout }) => rollout.split("/")[2]).values())
       assert.equal(lines.length, 8);
     const keys: string[] = [];
-    for await (const rollout of readRollouts(path)) keys.push(rolloutKey(rollout));
+    for (const rollout of await readAllJsonl<Rollout>(join(path, "rollouts.jsonl"))) keys.push(rolloutKey(rollout));
     assert.equal(new Set(keys).size, keys.length);
   });
 });
