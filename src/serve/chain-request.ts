@@ -15,9 +15,18 @@ import type { Message } from "../core/message.ts";
 import type { ToolDescription } from "../core/profile.ts";
 import { defineTask, type Task } from "../core/task.ts";
 import type { JsonSchema } from "../core/tool.ts";
+import type { Trajectory } from "../core/trajectory.ts";
 import type { ChainService } from "./chain-service.ts";
 import { clientTools } from "./client-tools.ts";
-import { type Continuation, continuedChain, rebuiltChain, toolResults, unknownCall } from "./continued-chain.ts";
+import {
+  type Continuation,
+  type Conversation,
+  continuedChain,
+  saidValue,
+  toolResults,
+  unknownCall,
+} from "./continued-chain.ts";
+import { toldHistory, turnKey, withCalled, withWords } from "./earlier-turns.ts";
 import type { Caller } from "./keys.ts";
 import { answerSchema, checkMedia, checkModel, toolChoice } from "./request-fields.ts";
 
@@ -46,6 +55,10 @@ export interface ChainRequest {
   clientTools: readonly ToolDescription[];
   /** The chain that this request continues. */
   continues?: Continuation;
+  /** What it is asked about, by value: only with the same is its chain continued as it is. */
+  conversation: Conversation;
+  /** Names the turn that ends with this chain, where later turns may need what it found. */
+  turnOf?(ended: Trajectory): string | undefined;
   /** Hand the state of a suspended chain to the caller. */
   carryState: boolean;
   /** Texts at which the answer ends. */
@@ -80,7 +93,8 @@ export async function chainRequest(service: ChainService, asked: AskedOptions): 
   if ((wire.samples ?? 1) > 1) throw new Refusal(400, "n above 1 is not served", { param: "n" });
   const noTools = toolChoice(body["tool_choice"]) === "none";
   const tools = functions.length > 0 ? offered(service, functions) : [];
-  const system = wire.messages.filter(({ role }) => role === "system").map(({ content }) => content);
+  const messages = withWords(wire.messages);
+  const system = messages.filter(({ role }) => role === "system").map(({ content }) => content);
   const effort = asString(body["reasoning_effort"]) ?? asString(asObject(body["reasoning"])?.["effort"]) ?? "";
   const id = newChainId();
   const store = body["store"] !== false;
@@ -101,24 +115,36 @@ export async function chainRequest(service: ChainService, asked: AskedOptions): 
     carryState: asked.carryState === true,
     stop: (wire.stop ?? []).filter((text) => text !== ""),
   };
-  const results = toolResults(wire.messages, failed);
-  if (!results) {
-    const session = conversationKey(owner, system, wire.messages);
-    return { ...settings, session, task: taskOf(wire.messages, id), clientTools: noTools ? [] : tools };
-  }
-  const rebuild = () => {
-    if (!results.before.some(({ role }) => role === "user")) throw unknownCall();
-    const made = newChainId();
-    const profile = service.profileFor({ clientTools: tools, task: taskOf(results.before, made) });
-    return rebuiltChain(results, { id: made, owner, profile, clientTools: tools, model: service.model.name });
+  const at = messages.findLastIndex(({ role, content }) => role === "user" && content.trim() !== "");
+  const results = toolResults(messages, failed);
+  if (at === -1) throw results ? unknownCall() : new Refusal(400, "the request has no message of a user", { param: "messages" }); // biome-ignore format: one refusal
+  const question = messages[at]!.content;
+  const telling = () => {
+    const profile = service.profileFor({ clientTools: tools, task: defineTask({ id, question }) });
+    return { profile: withCalled(profile, messages), failed };
   };
-  const continues = await continuedChain(results, { chains: service.suspended, owner, sealed, rebuild });
-  const { trajectory, clientTools: known, session } = continues.chain;
-  const question = trajectory.prompt.findLast(({ role }) => role === "user")?.content;
-  const task = question === undefined ? taskOf(results.before, id) : defineTask({ id, question });
-  // The tools of this request, and those of the chain that it leaves out.
-  const others = known.filter((tool) => !tools.some(({ name }) => name === tool.name));
-  return { ...settings, session, task, continues, clientTools: [...tools, ...others] };
+  const chains = service.suspended;
+  const recall = (upTo: readonly Message[]) => chains.find(turnKey(owner, upTo), owner);
+  const before = messages.slice(0, at);
+  const spoken = service.prompted && before.some(({ role }) => role === "assistant");
+  const history = spoken ? await toldHistory(before, telling(), recall) : plainHistory(before);
+  const task = defineTask({ id, question, ...(history.length > 0 && { history }) });
+  const told = fingerprint(JSON.stringify([system, tools, settings.schema, saidValue(before)]));
+  const conversation = { told, said: saidValue(messages.slice(at, results?.from)) };
+  const turnOf = ({ answer, usage }: Trajectory) =>
+    service.prompted && answer !== null && usage.toolCalls > 0
+      ? turnKey(owner, [...messages, { role: "assistant", content: answer }])
+      : undefined;
+  if (!results) {
+    const session = conversationKey(owner, system, messages);
+    return { ...settings, session, task, conversation, turnOf, clientTools: noTools ? [] : tools };
+  }
+  const rest = { owner, clientTools: tools, session: newChainId(), conversation };
+  const model = service.model.name;
+  const continues = await continuedChain(results, { chains, asked: rest, sealed, model, ...telling() });
+  const next = { told, said: saidValue(messages.slice(at)) };
+  const { session } = continues.chain;
+  return { ...settings, session, task, conversation: next, turnOf, continues, clientTools: tools };
 }
 
 /** A name for a chain that can't be guessed: clients use it to continue the chain. */
@@ -126,14 +152,10 @@ function newChainId(): string {
   return `chain_${randomUUID().replaceAll("-", "")}`;
 }
 
-/** The last question of a conversation, and what user and assistant said before it. */
-function taskOf(messages: readonly Message[], id: string): Task {
-  const asked = messages.findLastIndex((message) => message.role === "user" && message.content.trim() !== "");
-  if (asked === -1) throw new Refusal(400, "the request has no message of a user", { param: "messages" });
-  // Calls of earlier turns are not shown again: their results are in the answers.
-  const said = messages.slice(0, asked).filter(({ role, content }) => role === "user" || (role === "assistant" && content !== "")); // biome-ignore format: one condition
-  const history = said.map(({ role, content }) => ({ role, content }));
-  return defineTask({ id, question: messages[asked]!.content, ...(history.length > 0 && { history }) });
+/** What user and assistant said; a model that was taught with its own tools has seen no calls among it. */
+function plainHistory(messages: readonly Message[]): Message[] {
+  const said = messages.filter(({ role, content }) => role === "user" || (role === "assistant" && content !== ""));
+  return said.map(({ role, content }) => ({ role, content }));
 }
 
 /** Turns of one conversation begin with the same text: under this name the model keeps what it has computed of it. */

@@ -67,6 +67,8 @@ export interface ChainService {
   readonly model: Model;
   /** Whether clients may bring tools of their own. */
   readonly clientTools: boolean;
+  /** Whether the model is told what to do in a prompt; others were taught it. */
+  readonly prompted: boolean;
   readonly media: "refuse" | "ignore";
   readonly suspended: SuspendedChains;
   /** The profile with the tools of a request. */
@@ -103,41 +105,46 @@ export function chainService(options: ChainServiceOptions, suspended: SuspendedC
         code: "too_many_tools",
         param: "tools",
       });
-    const own = options.toolsOf(task);
-    const taken = clientTools.find((tool) => own.some(({ name }) => name === tool.name));
-    if (!taken) return own;
-    throw new Refusal(400, `this server has a tool named ${taken.name} itself: give yours another name`, {
-      code: "tool_name_taken",
-      param: "tools",
-    });
+    return options.toolsOf(task).filter((tool) => !clientTools.some(({ name }) => name === tool.name));
   }
 
-  const withSchemas = new Map<string, Profile>();
-  /** The profile whose answer is JSON in the schema of the request; one object for each schema, because much is kept by it. */
-  function profileOf({ schema }: ChainRequest): Profile {
-    if (!schema) return profile;
-    const key = JSON.stringify(schema);
-    const known = withSchemas.get(key);
+  const changed = new Map<string, Profile>();
+  /**
+   * The profile whose answer is JSON in the schema of the request, and whose tags of ours don't stand for tools of the client
+   * that have the same name; one object for each, because much is kept by it.
+   */
+  function profileOf({ schema, clientTools }: Pick<ChainRequest, "schema" | "clientTools">): Profile {
+    const taken = profile.tags.flatMap(({ tool }) => clientTools.find(({ name }) => name === tool)?.name ?? []);
+    if (!schema && taken.length === 0) return profile;
+    const key = JSON.stringify([schema, taken]);
+    const known = changed.get(key);
     if (known) return known;
-    const tags = profile.tags.map((tag) =>
-      tag.name === profile.answer ? { ...tag, body: { kind: "schema" as const, schema } } : tag,
-    );
-    if (withSchemas.size >= mostSchemas) withSchemas.delete(withSchemas.keys().next().value!);
+    const tags = profile.tags.map((tag) => {
+      if (tag.tool && taken.includes(tag.tool)) return { ...tag, tool: `${tag.tool} of the server` };
+      return schema && tag.name === profile.answer ? { ...tag, body: { kind: "schema" as const, schema } } : tag;
+    });
+    if (changed.size >= mostSchemas) changed.delete(changed.keys().next().value!);
     const made = { ...profile, tags };
-    withSchemas.set(key, made);
+    changed.set(key, made);
     return made;
   }
 
   /** What a request runs with and how its events are shown, worked out once. */
   function resolve(request: ChainRequest, seal: Seal, signal: AbortSignal): ResolvedChain {
-    const { continues, clientTools, instructions, owner, session, stop } = request;
+    const { continues, clientTools, instructions, owner, session, stop, conversation } = request;
     const tools = toolsFor(request);
     const known: KnownTool[] = [...tools, ...clientTools];
     const asked = profileOf(request);
     const exact = withTools(asked, known);
     const { systemPrompt: prompt } = defaults;
     const from = continues?.chain.trajectory;
-    const suspend = (trajectory: Trajectory): SuspendedChain => ({ owner, clientTools, session, trajectory });
+    const suspend = (trajectory: Trajectory): SuspendedChain => ({
+      owner,
+      clientTools,
+      session,
+      conversation,
+      trajectory,
+    });
     // An answer that is checked or replaced when the chain has ended can't be sent before.
     const early = request.stream && request.schema === undefined && options.finish === undefined;
     const project = servedEvents(exact, {
@@ -187,9 +194,10 @@ export function chainService(options: ChainServiceOptions, suspended: SuspendedC
     profile,
     model,
     clientTools: options.clientTools ?? defaults.systemPrompt !== false,
+    prompted: defaults.systemPrompt !== false,
     media: options.media ?? "refuse",
     suspended,
-    profileFor: (request) => withTools(profile, [...toolsFor(request), ...request.clientTools]),
+    profileFor: (request) => withTools(profileOf(request), [...toolsFor(request), ...request.clientTools]),
     get running() {
       return places.held;
     },
@@ -210,12 +218,15 @@ export function chainService(options: ChainServiceOptions, suspended: SuspendedC
               continue;
             }
             const trajectory = owned(await best(event.trajectory), request);
-            // The client gets its call only when the chain is stored.
-            if (trajectory.pending) await suspended.save(chain.suspend(trajectory), request.store ? "disk" : "memory");
             const ended = await options.finish?.(trajectory, request, { profile, signal });
             const shown = inForm(ended?.served ?? trajectory, request.schema);
             const served = chain.project({ ...event, trajectory: shown });
             const end = served.at(-1);
+            const kept = chain.suspend(trajectory);
+            // The client gets its call only when the chain is stored.
+            if (trajectory.pending) await suspended.save(kept, request.store ? "disk" : "memory");
+            const turn = end?.type === "end" ? request.turnOf?.(end.trajectory) : undefined;
+            if (turn) await suspended.save({ ...kept, turn }, request.store ? "disk" : "memory").catch(() => {}); // the answer counts
             if (end?.type === "end") options.onTrajectory?.(ended?.kept ?? shown, request.keep, end.usage);
             yield* served;
           }

@@ -92,7 +92,8 @@ describe("responses", () => {
         assert.equal(items.data[0].content[0].text, question);
         await (await ask("/v1/responses", { input: "And now?", previous_response_id: first.id })).json();
         const told = model.requests[0]!.prompt.slice(1).map(({ role, content }) => `${role}: ${content}`);
-        assert.deepEqual(told, [`user: ${question}`, "assistant: Lyon", "user: And now?"]);
+        const found = "<wiki_search>Ada</wiki_search>\n<observation>\nAda lives in Lyon.\n</observation>\n\n";
+        assert.deepEqual(told, [`user: ${question}`, `assistant: ${found}<answer>Lyon</answer>`, "user: And now?"]);
         const reference = { type: "item_reference", id: first.output.at(-1).id };
         const input = [reference, { role: "user", content: "And then?" }];
         assert.equal((await ask("/v1/responses", { input })).status, 200);

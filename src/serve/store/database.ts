@@ -25,7 +25,7 @@ export interface Database {
 }
 
 /** Raised when tables change. */
-export const schemaVersion = "1";
+export const schemaVersion = "2";
 
 const time = "DOUBLE PRECISION NOT NULL";
 const ofResponse = "TEXT NOT NULL REFERENCES coa_responses (id) ON DELETE CASCADE";
@@ -39,7 +39,9 @@ export const schema: readonly string[] = [
   `CREATE TABLE IF NOT EXISTS coa_items (owner TEXT NOT NULL, id TEXT NOT NULL, response ${ofResponse},
     PRIMARY KEY (owner, id, response))`,
   "CREATE INDEX IF NOT EXISTS coa_items_of ON coa_items (response)",
-  `CREATE TABLE IF NOT EXISTS coa_chains (id TEXT PRIMARY KEY, owner TEXT NOT NULL, at ${time}, chain TEXT NOT NULL)`,
+  `CREATE TABLE IF NOT EXISTS coa_chains (id TEXT PRIMARY KEY, owner TEXT NOT NULL, at ${time}, turn TEXT,
+    chain TEXT NOT NULL)`,
+  "CREATE INDEX IF NOT EXISTS coa_turns ON coa_chains (turn)",
 ];
 
 /** A column that holds JSON. */

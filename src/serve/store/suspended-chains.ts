@@ -1,10 +1,11 @@
 /**
- * Chains that wait for a client to run one of its own tools. They are found again by the ids of their calls, or opened
- * from the state that the client sent back. A chain is on disk before its client gets the call, so that it survives
+ * Chains that wait for a client to run one of its own tools, found again by the ids of their calls or opened from the state
+ * that the client sent back; and chains that have answered, whose results later turns of the conversation read. A chain is on disk before its client gets the call, so that it survives
  * `kill -9`; where the caller wants nothing stored it is kept in memory for a while, and no longer than the process.
  */
 import type { ToolDescription } from "../../core/profile.ts";
 import { readTrajectory, type Trajectory } from "../../core/trajectory.ts";
+import type { Conversation } from "../continued-chain.ts";
 import type { Seal } from "../sealed-state.ts";
 import { type Database, jsonOf, type Row } from "./database.ts";
 
@@ -16,12 +17,16 @@ export interface SuspendedChain {
   clientTools: readonly ToolDescription[];
   /** Under which the model keeps its cache. */
   session: string;
+  /** The conversation that it answers. */
+  conversation?: Conversation;
+  /** Names its turn, where it has answered. */
+  turn?: string;
 }
 
 /** Keeps them. */
 export interface SuspendedChains {
   save(chain: SuspendedChain, where: "disk" | "memory"): Promise<void>;
-  /** By the id of its trajectory. */
+  /** By the id of its trajectory, or the name of its turn. */
   find(id: string, owner: string): Promise<SuspendedChain | undefined>;
   /** False where there is none. */
   delete(id: string, owner: string): Promise<boolean>;
@@ -41,31 +46,33 @@ export function suspendedChains(database: Database, seal: Seal): SuspendedChains
   return {
     seal,
     async save(chain, where) {
-      const { id } = chain.trajectory;
+      const { turn = null, trajectory: { id } } = chain; // biome-ignore format: two names
       const now = database.now();
       if (where === "disk") {
-        const upsert = `INSERT INTO coa_chains (id, owner, at, chain) VALUES ($1, $2, $3, $4)
-          ON CONFLICT (id) DO UPDATE SET at = excluded.at, chain = excluded.chain`;
-        await database.run([upsert, [id, chain.owner, now, JSON.stringify(chain)]]);
+        const upsert = `INSERT INTO coa_chains (id, owner, at, turn, chain) VALUES ($1, $2, $3, $4, $5)
+          ON CONFLICT (id) DO UPDATE SET at = excluded.at, turn = excluded.turn, chain = excluded.chain`;
+        await database.run([upsert, [id, chain.owner, now, turn, JSON.stringify(chain)]]);
         return;
       }
       for (const [key, { until }] of remembered) {
         if (until >= now && remembered.size < mostRemembered) break;
         remembered.delete(key);
       }
-      remembered.set(id, { chain, until: now + rememberedMs });
+      for (const name of turn ? [id, turn] : [id]) remembered.set(name, { chain, until: now + rememberedMs });
     },
     async find(id, owner) {
       const known = inMemory(id, owner);
       if (known) return known;
       const [[row]] = (await database.run([
-        "SELECT chain FROM coa_chains WHERE id = $1 AND owner = $2",
+        "SELECT chain FROM coa_chains WHERE (id = $1 OR turn = $1) AND owner = $2 ORDER BY at DESC LIMIT 1",
         [id, owner],
       ])) as [Row[]];
       return row && readSuspended(jsonOf(row, "chain"));
     },
     async delete(id, owner) {
-      if (inMemory(id, owner)) return remembered.delete(id);
+      const known = inMemory(id, owner);
+      if (known?.turn) remembered.delete(known.turn);
+      if (known) return remembered.delete(id);
       const [gone] = await database.run([
         "DELETE FROM coa_chains WHERE id = $1 AND owner = $2 RETURNING id",
         [id, owner],
