@@ -24,9 +24,8 @@ function again(results: readonly string[], thought: string): Pick<Played, "reaso
   return results.length === 0 ? {} : { reasoning: thought };
 }
 
-/** A result that is worth asking for again: a failed call, nothing at all, or an old copy. */
-const useless = /^\s*(?:error:|no results$|\(old copy\))/;
-const newAddress = /moved to (https?:\S+)/;
+/** A result that is worth asking for again: a failed call, or nothing at all. */
+const useless = /^\s*(?:error:|no results$)/;
 
 /** Searches for the subject it was given, again where nothing came, and reports all that was found. */
 export function scriptedSearchAgent({ messages }: ChatRequest): Played {
@@ -55,12 +54,9 @@ export function scriptedReader({ messages }: ChatRequest): Played {
   const pages = ownResults(messages, "crawl_page");
   const page = pages.at(-1) ?? "error:";
   if (useless.test(page) && pages.length < maxTries) {
-    // A page that has moved is told by its new address, and stays there.
-    const moved = pages.findLast((one) => newAddress.test(one));
-    const url = newAddress.exec(moved ?? "")?.[1] ?? task[1]!;
     return {
       ...again(pages, `read the ${relation.name}`),
-      toolCalls: [{ name: "crawl_page", input: { urls: [url] } }],
+      toolCalls: [{ name: "crawl_page", input: { urls: [task[1]!] } }],
     };
   }
   const value = statedValue(page, relation);

@@ -13,7 +13,6 @@ import {
 import type { Comparison, Summary } from "./figures.ts";
 import { count, duration, moneySpent, percent } from "./format-figures.ts";
 import { escapeHtml, htmlPage, htmlTable } from "./page.ts";
-import { reliabilityPlot } from "./reliability-plot.ts";
 import { runHtml } from "./run-html.ts";
 import { colour, groupedBars, scatterPlot, stackedBars } from "./svg-plots.ts";
 
@@ -85,23 +84,17 @@ ${examples.join("\n")}`,
   );
 }
 
-/** How reliable the systems' own checks are: one plot and one table. */
+/** How reliable the systems' own checks are. */
 function checkSection({ rows }: Comparison): string {
-  const checked = rows.flatMap((row, i) =>
-    row.summary.check ? [{ name: row.system, calibration: row.summary.check, colour: i }] : [],
-  );
-  if (checked.length === 0) return "";
-  const cells = checked.map(({ name, calibration: { auc, surenessAuc, brier, runs } }) => [
-    name,
-    auc === null ? "–" : auc.toFixed(3),
-    typeof surenessAuc === "number" ? surenessAuc.toFixed(3) : "–",
-    brier.toFixed(3),
-    String(runs),
-  ]);
+  const cells = rows.flatMap(({ system, summary: { check } }) => {
+    if (!check) return [];
+    const area = (value: number | null | undefined) => (typeof value === "number" ? value.toFixed(3) : "–");
+    return [[system, area(check.auc), area(check.surenessAuc), check.brier.toFixed(3), String(check.runs)]];
+  });
+  if (cells.length === 0) return "";
   return `<h2>Does the check check?</h2>
 ${htmlTable([["system", "area under the curve", "with its probability", "Brier score", "answers"], ...cells])}
-<p class="note">The area is the chance that a right answer was scored higher than a wrong one: 0.5 says nothing, 1 tells all apart; beside it the same of the score with the probability that the model wrote it with, where it tells. On the diagonal a score means what it says.</p>
-${reliabilityPlot(checked)}`;
+<p class="note">The area is the chance that a right answer was scored higher than a wrong one: 0.5 says nothing, 1 tells all apart; beside it the same of the score with the probability that the model wrote it with, where it tells.</p>`;
 }
 
 function legend({ rows }: Comparison): string {

@@ -50,79 +50,24 @@ const answerSchema = z.object({
 export interface RetrievalClientOptions {
   /** The server's address, with or without `/retrieve`. */
   url: string;
-  /** Queries that arrive within this time are sent in one request. */
-  batchMs?: number;
-  maxBatch?: number;
   timeoutMs?: number;
   retries?: number;
   backOffMs?: number;
 }
 
-interface Waiting {
-  query: string;
-  resolve(passages: Passage[]): void;
-  reject(error: unknown): void;
-}
-
-/** A client of a retrieval server (`POST /retrieve`); queries of many chains are sent in batches. */
+/** A client of a retrieval server (`POST /retrieve`). */
 export function retrievalClient(options: RetrievalClientOptions): Retrieve {
-  const { batchMs = 5, maxBatch = 128, timeoutMs = 30_000, retries = 9, backOffMs = 250 } = options;
+  const { timeoutMs = 30_000, retries = 9, backOffMs = 250 } = options;
   const url = options.url.replace(/\/(?:retrieve\/?)?$/, "").concat("/retrieve");
-  const queues = new Map<number, Waiting[]>(); // by topk
-
-  async function send(topk: number, batch: Waiting[]): Promise<void> {
-    try {
-      const body = { queries: batch.map(({ query }) => query), topk, return_scores: true };
-      const request = () => ({ url, method: "POST" as const, body });
-      const signal = new AbortController().signal;
-      const answer = await requestJson({
-        service: `retrieval server ${url}`,
-        request,
-        timeoutMs,
-        retries,
-        backOffMs,
-        signal,
-      });
-      const parsed = answerSchema.safeParse(answer);
-      if (!parsed.success || parsed.data.result.length !== batch.length)
-        throw new CoaError("tool", `the retrieval server at ${url} did not answer in its protocol`);
-      for (const [index, hits] of parsed.data.result.entries())
-        batch[index]!.resolve(hits.map(({ document, score }) => ({ ...splitContents(document.contents), score })));
-    } catch (error) {
-      for (const { reject } of batch) reject(error);
-    }
-  }
-
-  function flush(topk: number): void {
-    const queue = queues.get(topk);
-    queues.delete(topk);
-    if (queue) void send(topk, queue);
-  }
-
-  return (query, { topk, signal }) =>
-    new Promise((resolve, reject) => {
-      signal.throwIfAborted();
-      const aborted = () => reject(signal.reason);
-      signal.addEventListener("abort", aborted, { once: true });
-      const settled = () => signal.removeEventListener("abort", aborted);
-      let queue = queues.get(topk);
-      if (!queue) {
-        queues.set(topk, (queue = []));
-        setTimeout(() => queues.get(topk) === queue && flush(topk), batchMs);
-      }
-      queue.push({
-        query,
-        resolve: (passages) => {
-          settled();
-          resolve(passages);
-        },
-        reject: (error) => {
-          settled();
-          reject(error);
-        },
-      });
-      if (queue.length >= maxBatch) flush(topk);
-    });
+  return async (query, { topk, signal }) => {
+    const body = { queries: [query], topk, return_scores: true };
+    const request = () => ({ url, method: "POST" as const, body });
+    const service = `retrieval server ${url}`;
+    const answer = await requestJson({ service, request, timeoutMs, retries, backOffMs, signal });
+    const hits = answerSchema.safeParse(answer).data?.result[0];
+    if (!hits) throw new CoaError("tool", `the retrieval server at ${url} did not answer in its protocol`);
+    return hits.map(({ document, score }) => ({ ...splitContents(document.contents), score }));
+  };
 }
 
 /** `contents` is the title (often in quotes), a newline, and the text. */
