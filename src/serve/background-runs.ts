@@ -1,26 +1,17 @@
 /**
- * Responses that continue after their client has disconnected. Their events are kept while they run and for a while
- * after, so that a stream can be resumed at any event.
+ * Chains that continue after their page has disconnected. Their events are kept while they run and for a while after, so that
+ * a stream can be resumed at any event.
  */
 import { refusalOf } from "../base/http/refusal.ts";
 import { followableLog } from "../base/work/followable-log.ts";
-import type { Json } from "../core/json-value.ts";
 
 const keptMs = 10 * 60_000;
-
-/** What is written while it runs. */
-export interface RunningReply {
-  whole(): Json;
-  /** The events of a failure. */
-  fail(code: string, message: string): unknown[];
-}
 
 /** One run. */
 export interface BackgroundRun {
   readonly ended: boolean;
   /** Resolves when it has ended, however. */
   readonly work: Promise<void>;
-  response(): Json;
   /** Its events from the one with this number on, to the end. */
   follow(from: number, signal: AbortSignal): AsyncGenerator<unknown>;
   cancel(): Promise<void>;
@@ -31,8 +22,8 @@ export interface BackgroundRuns {
   start(
     id: string,
     caller: string,
-    reply: RunningReply,
-    events: (signal: AbortSignal) => AsyncIterable<unknown>,
+    /** The events; where they fail, `fail` has the last. */
+    reply: { events(signal: AbortSignal): AsyncIterable<unknown>; fail(message: string): unknown[] },
     /** `unreadMs`: stop it when it has had no reader for so long. */
     options?: { unreadMs?: number },
   ): BackgroundRun;
@@ -57,7 +48,7 @@ export function backgroundRuns(): BackgroundRuns {
       await Promise.all(under.map(({ run }) => run.work));
       signal.removeEventListener("abort", stop);
     },
-    start(id, caller, reply, events, { unreadMs } = {}) {
+    start(id, caller, reply, { unreadMs } = {}) {
       const controller = new AbortController();
       const log = followableLog<unknown>();
       let cancelled = false;
@@ -65,9 +56,9 @@ export function backgroundRuns(): BackgroundRuns {
       let unread: NodeJS.Timeout | undefined;
       const work = (async () => {
         try {
-          for await (const event of events(controller.signal)) log.append(event);
+          for await (const event of reply.events(controller.signal)) log.append(event);
         } catch (error) {
-          if (!cancelled) log.append(...reply.fail("server_error", refusalOf(error).message));
+          if (!cancelled) log.append(...reply.fail(refusalOf(error).message));
         } finally {
           log.end();
           clearTimeout(unread);
@@ -76,7 +67,6 @@ export function backgroundRuns(): BackgroundRuns {
       })();
       const run: BackgroundRun = {
         work,
-        response: () => ({ ...reply.whole(), ...(cancelled && { status: "cancelled" }) }),
         get ended() {
           return log.ended;
         },

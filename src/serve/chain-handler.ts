@@ -8,12 +8,14 @@ import { Refusal } from "../base/http/refusal.ts";
 import { checkOptions, optionNames } from "../base/work/check-options.ts";
 import type { Json } from "../core/json-value.ts";
 import { defineTask } from "../core/task.ts";
-import { backgroundRuns } from "./background-runs.ts";
+import { backgroundResponses } from "./background-responses.ts";
 import { type ChainServiceOptions, chainService } from "./chain-service.ts";
 import { chainsEndpoint, deleteChainEndpoint } from "./chains-endpoint.ts";
 import { chatEndpoint } from "./chat-endpoint.ts";
 import { completionsEndpoint } from "./completions-endpoint.ts";
+import { prepareResponse } from "./create-response.ts";
 import type { Endpoint } from "./endpoint.ts";
+import { callerOf } from "./keys.ts";
 import { askChain } from "./mcp/ask-chain.ts";
 import { mcpRoutes } from "./mcp/mcp-endpoint.ts";
 import { mcpTools } from "./mcp/mcp-tools.ts";
@@ -71,9 +73,20 @@ export async function chainHandler(options: ChainHandlerOptions): Promise<Served
     root: service.model.name,
     max_model_len: service.model.capabilities.contextWindow ?? null,
   });
-  const background = backgroundRuns();
-  const { showTools, forget } = options;
-  const responses = responsesEndpoints(service, { store: store.responses, showTools, forget }, background);
+  const { showTools, forget, keys = [], maxChains = 16 } = options;
+  const stored = { store: store.responses, showTools, forget };
+  const background = backgroundResponses({
+    store,
+    model: service.name,
+    hasRoom: () => service.running + service.waiting < maxChains,
+    async prepare({ id, owner, request }) {
+      const caller = callerOf(keys, owner);
+      if (!caller)
+        throw new Refusal(403, "the key of this response is not known any more", { code: "invalid_api_key" });
+      return prepareResponse(service, stored, request, caller, id);
+    },
+  });
+  const responses = responsesEndpoints(service, stored, background);
   const callable = options.mcpTools ? options.toolsOf(defineTask({ id: "mcp", question: "?" })) : [];
   const endpoints: Record<string, Endpoint> = {
     ...mcpRoutes([askChain(service), ...mcpTools(callable, 100_000)], options.maxBodyBytes),

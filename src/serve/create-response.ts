@@ -14,7 +14,7 @@ import type { Caller } from "./keys.ts";
 import { replyParts, replyStyles } from "./project/reply-parts.ts";
 import { requestFields } from "./request-fields.ts";
 import { replyEvents } from "./send-reply.ts";
-import type { ResponseStore } from "./store/stored-responses.ts";
+import type { ResponseStore, StoredResponse } from "./store/stored-responses.ts";
 
 export interface ResponsesOptions {
   store: ResponseStore;
@@ -27,11 +27,14 @@ export interface ResponsesOptions {
 /** A response that can be started. */
 export interface PreparedResponse {
   id: string;
+  owner: string;
   /** Names the trajectory. */
   chain: string;
   writer: ResponseWriter;
   /** Runs the chain; the events of the response. */
   events(signal: AbortSignal): AsyncGenerator<unknown>;
+  /** What is stored of it now. */
+  stored(status?: string): StoredResponse;
 }
 
 /** Reads a request; what can't be served is refused here, before anything runs. */
@@ -40,9 +43,9 @@ export async function prepareResponse(
   { store, showTools }: ResponsesOptions,
   given: Json,
   caller: Caller,
+  id = `resp_${randomUUID().replaceAll("-", "")}`,
 ): Promise<PreparedResponse> {
   const body = parse(requestFields.responses, given);
-  const id = `resp_${randomUUID().replaceAll("-", "")}`;
   const { seal } = service.suspended;
   const { input, conversation } = await conversationOf(body, id, store, caller.owner);
   const wire = openaiResponses.readRequest({ ...body, input: conversation }, "/v1/responses");
@@ -50,12 +53,13 @@ export async function prepareResponse(
   const hosted = tools.some((tool) => tool["type"] === "mcp" || tool["type"] === "web_search");
   const functions = readTools(tools.filter((tool) => tool["type"] === "function"));
   const sealed = conversation.flatMap((item) => asString(item["encrypted_content"]) ?? []);
+  const background = body["background"] === true;
   const wanted = body["store"] !== false;
   const encrypt = asArray(body["include"]).includes("reasoning.encrypted_content");
   const carryState = encrypt || !wanted;
   const asked = await chainRequest(service, { wire, body, caller, functions, sealed, carryState });
   // A response in the background may be followed later.
-  asked.stream ||= body["background"] === true;
+  asked.stream ||= background;
   const writer = responseWriter({
     responseId: id,
     model: service.name,
@@ -64,22 +68,26 @@ export async function prepareResponse(
     ...(encrypt && { sealed: seal.close({ chain: asked.id }, caller.owner) }),
   });
   const parts = replyParts(replyStyles.responses, { key: id.slice(5), showTools: hosted || showTools });
-  const save = async () => {
-    if (!wanted) return;
-    const previous = asString(body["previous_response_id"]);
-    await store.save({ id, owner: caller.owner, previous, response: writer.whole(), input });
+  const stored = (status?: string): StoredResponse => {
+    const response = { ...writer.whole(), ...(status && { status }) };
+    return { id, owner: caller.owner, previous: asString(body["previous_response_id"]), response, input };
+  };
+  const save = async (status?: string): Promise<void> => {
+    if (wanted && !background) await store.save(stored(status)); // in the background it is stored from the start
   };
   async function* events(signal: AbortSignal): AsyncGenerator<unknown> {
     const chain = await service.start(asked, signal);
     try {
       yield* replyEvents(chain, { writer, parts, caller, save });
     } catch (error) {
-      if (signal.aborted) throw error;
       const refused = refusalOf(error);
-      yield* writer.fail(refused.code ?? "server_error", refused.message);
+      const last = signal.aborted ? [] : writer.fail(refused.code ?? "server_error", refused.message);
+      await save(signal.aborted ? "cancelled" : undefined).catch(() => {}); // where that is what failed
+      if (signal.aborted) throw error;
+      yield* last;
     }
   }
-  return { id, chain: asked.id, writer, events };
+  return { id, owner: caller.owner, chain: asked.id, writer, events, stored };
 }
 
 /** The items of the request and of the conversation before it; references are replaced by the items that they name. */

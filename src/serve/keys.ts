@@ -65,7 +65,6 @@ export function admission(
   keys: readonly ServeKey[],
   now: () => number = steadyNow,
 ): (entry: ServeKey | undefined) => Caller {
-  const owners = new Map(keys.map((entry) => [entry, createHash("sha256").update(entry.key).digest("base64url")]));
   const counts = new Map<ServeKey, { minute: number; requests: number; tokens: number; usd: number }>();
   const anyone: Caller = { name: "anyone", owner: "anyone", keep: true, headers: {}, count() {}, spend() {} };
   return (entry) => {
@@ -98,7 +97,7 @@ export function admission(
     take(1);
     return {
       name: entry.name ?? `key ${keys.indexOf(entry) + 1}`,
-      owner: owners.get(entry)!,
+      owner: ownerOf(entry),
       keep: entry.keep !== false,
       headers: most === Infinity ? {} : headers(),
       count: take,
@@ -108,4 +107,13 @@ export function admission(
       },
     };
   };
+}
+
+const ownerOf = ({ key }: ServeKey): string => createHash("sha256").update(key).digest("base64url");
+
+/** The caller of a request that was admitted before; undefined where its key is not known any more. */
+export function callerOf(keys: readonly ServeKey[], owner: string): Caller | undefined {
+  const entry = keys.find((key) => ownerOf(key) === owner);
+  if (!entry && (keys.length > 0 || owner !== "anyone")) return undefined;
+  return { name: entry?.name ?? "anyone", owner, keep: entry?.keep !== false, headers: {}, count() {}, spend() {} };
 }

@@ -3,7 +3,7 @@
 import { streamReply } from "../base/http/event-stream.ts";
 import { Refusal } from "../base/http/refusal.ts";
 import { asObject, asString, type Json } from "../core/json-value.ts";
-import type { BackgroundRuns } from "./background-runs.ts";
+import type { BackgroundResponses } from "./background-responses.ts";
 import type { ChainService } from "./chain-service.ts";
 import { prepareResponse, type ResponsesOptions } from "./create-response.ts";
 import type { Call, Endpoint } from "./endpoint.ts";
@@ -14,7 +14,7 @@ import type { ResponseStore } from "./store/stored-responses.ts";
 export function responsesEndpoints(
   service: ChainService,
   options: ResponsesOptions,
-  running: BackgroundRuns,
+  running: BackgroundResponses,
 ): Record<string, Endpoint> {
   const { store } = options;
   return {
@@ -31,9 +31,8 @@ export function responsesEndpoints(
     },
     async "POST /v1/responses/{id}/cancel"({ request, caller }) {
       const id = request.params["id"]!;
-      const live = running.find(id, caller.owner);
-      await live?.cancel();
-      if (live) return live.response();
+      const cancelled = await running.cancel(id, caller.owner);
+      if (cancelled) return cancelled;
       if (!(await store.find(id, caller.owner))) throw notFound(id);
       throw new Refusal(400, "only a response in the background that is still running can be cancelled");
     },
@@ -51,19 +50,20 @@ function notFound(id: string): Refusal {
   return new Refusal(404, `there is no response ${id}`, { code: "response_not_found", param: "id" });
 }
 
-function create(service: ChainService, options: ResponsesOptions, running: BackgroundRuns): Endpoint {
+function create(service: ChainService, options: ResponsesOptions, running: BackgroundResponses): Endpoint {
   return async (call) => {
     const { request, caller } = call;
     const body = await call.json();
     const [background, stream] = [body["background"] === true, body["stream"] === true];
     if (background && body["store"] === false)
       throw new Refusal(400, "a response in the background must be stored", { param: "store" });
-    const { id, chain, writer, events } = await prepareResponse(service, options, body, caller);
+    const prepared = await prepareResponse(service, options, body, caller);
+    const { id, chain, writer, events } = prepared;
     call.headers["x-coa-trajectory"] = chain;
     if (background) {
-      const live = running.start(id, caller.owner, writer, events);
-      if (!stream) return { ...live.response(), status: "queued" };
-      return streamReply(call, {}, (opened) => sendEvents(opened, live.follow(0, request.signal), true));
+      const queued = prepared.stored("queued").response;
+      await running.start(prepared, body);
+      return stream ? send(call, (await running.follow(id, 0, request.signal))!) : queued;
     }
     return sendReply(call, events(request.signal), { stream, whole: () => unfailed(writer.whole()), named: true });
   };
@@ -78,17 +78,20 @@ function unfailed(response: Json): Json {
   throw new Refusal(ofModel ? 502 : 500, asString(error["message"]) ?? "", { code });
 }
 
-async function get(call: Call, store: ResponseStore, running: BackgroundRuns): Promise<unknown> {
+const send = (call: Call, events: AsyncIterable<unknown>): Promise<void> =>
+  streamReply(call, {}, (opened) => sendEvents(opened, events, true));
+
+async function get(call: Call, store: ResponseStore, running: BackgroundResponses): Promise<unknown> {
   const { request, caller } = call;
   const id = request.params["id"]!;
-  const live = running.find(id, caller.owner);
-  if (live && request.query.get("stream") === "true") {
+  const stored = await store.find(id, caller.owner);
+  if (!stored) throw notFound(id);
+  if (request.query.get("stream") === "true") {
     const after = Number(request.query.get("starting_after") ?? -1);
     if (!Number.isInteger(after) || after < -1)
       throw new Refusal(400, "starting_after must be the number of an event", { param: "starting_after" });
-    return streamReply(call, {}, (opened) => sendEvents(opened, live.follow(after + 1, request.signal), true));
+    const events = await running.follow(id, after + 1, request.signal);
+    if (events) return send(call, events);
   }
-  const response = live?.response() ?? (await store.find(id, caller.owner))?.response;
-  if (!response) throw notFound(id);
-  return response;
+  return stored.response;
 }

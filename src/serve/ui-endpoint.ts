@@ -61,8 +61,8 @@ export function uiEndpoints(service: ChainService): Record<string, (call: Call) 
         }
       }
       call.headers["x-coa-trajectory"] = asked.id;
-      const described = { fail: (_code: string, message: string) => projection.fail(message), whole: () => ({}) };
-      await follow(runs.start(chat, call.caller.owner, described, parts, { unreadMs }), call);
+      const reply = { events: parts, fail: projection.fail };
+      await follow(runs.start(chat, call.caller.owner, reply, { unreadMs }), call);
     },
     async "GET /api/chat/{id}/stream"(call) {
       const run = runs.find(call.request.params["id"]!, call.caller.owner);

@@ -30,11 +30,12 @@ export const schemaVersion = "2";
 const time = "DOUBLE PRECISION NOT NULL";
 const ofResponse = "TEXT NOT NULL REFERENCES coa_responses (id) ON DELETE CASCADE";
 
-/** The tables. A response in the background has its request, and the server that holds it until a time. */
+/** The tables. A response in the background has its request until it ends, and a server that holds it until a time. */
 export const schema: readonly string[] = [
   "CREATE TABLE IF NOT EXISTS coa_settings (name TEXT PRIMARY KEY, value TEXT NOT NULL)",
   `CREATE TABLE IF NOT EXISTS coa_responses (id TEXT PRIMARY KEY, owner TEXT NOT NULL, at ${time}, thread TEXT NOT NULL,
-    previous TEXT, response TEXT NOT NULL, input TEXT NOT NULL)`,
+    previous TEXT, response TEXT NOT NULL, input TEXT NOT NULL, request TEXT, model TEXT, holder TEXT,
+    lease DOUBLE PRECISION, attempts INTEGER NOT NULL DEFAULT 0)`,
   "CREATE INDEX IF NOT EXISTS coa_threads ON coa_responses (thread, at)",
   `CREATE TABLE IF NOT EXISTS coa_items (owner TEXT NOT NULL, id TEXT NOT NULL, response ${ofResponse},
     PRIMARY KEY (owner, id, response))`,
@@ -42,6 +43,9 @@ export const schema: readonly string[] = [
   `CREATE TABLE IF NOT EXISTS coa_chains (id TEXT PRIMARY KEY, owner TEXT NOT NULL, at ${time}, turn TEXT,
     chain TEXT NOT NULL)`,
   "CREATE INDEX IF NOT EXISTS coa_turns ON coa_chains (turn)",
+  "CREATE INDEX IF NOT EXISTS coa_leases ON coa_responses (lease) WHERE request IS NOT NULL",
+  `CREATE TABLE IF NOT EXISTS coa_events (response ${ofResponse}, place INTEGER NOT NULL, event TEXT NOT NULL,
+    PRIMARY KEY (response, place))`,
 ];
 
 /** A column that holds JSON. */

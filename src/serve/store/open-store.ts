@@ -8,6 +8,7 @@ import { join } from "node:path";
 import { CoaError } from "../../core/errors.ts";
 import { openSeal, sealKeys } from "../sealed-state.ts";
 import { type Database, type Statement, schemaVersion } from "./database.ts";
+import { type LeasedRuns, leasedRuns } from "./leased-runs.ts";
 import { openPostgres } from "./postgres.ts";
 import { openSqlite } from "./sqlite.ts";
 import { type ResponseStore, storedResponses } from "./stored-responses.ts";
@@ -17,6 +18,7 @@ import { type SuspendedChains, suspendedChains } from "./suspended-chains.ts";
 export interface ServeStore {
   responses: ResponseStore;
   suspended: SuspendedChains;
+  runs: LeasedRuns;
   /** Deletes what has expired, or only counts it. */
   clean(options?: { dryRun?: boolean }): Promise<number>;
   close(): Promise<void>;
@@ -25,9 +27,13 @@ export interface ServeStore {
 export interface ServeStoreOptions {
   /** Servers that share this file open each other's sealed state; the key is in the store by default. */
   sealKeyFile?: string;
+  /** How long a server holds a response in the background without a sign of life; 15 s by default. */
+  leaseMs?: number;
 }
 
 const keptMs = 30 * 24 * 3_600_000;
+/** How long the events of a response in the background can be sent again. */
+const followedMs = 600_000;
 const cleanEveryMs = 600_000;
 
 /** The file of a folder's store. */
@@ -42,7 +48,8 @@ export async function openServeStore(place?: string, options: ServeStoreOptions 
 }
 
 /** The store of a database. */
-export async function serveStore(database: Database, { sealKeyFile }: ServeStoreOptions = {}): Promise<ServeStore> {
+export async function serveStore(database: Database, options: ServeStoreOptions = {}): Promise<ServeStore> {
+  const { sealKeyFile, leaseMs } = options;
   const key = randomBytes(32).toString("hex");
   await database.run(["INSERT INTO coa_settings VALUES ('seal', $1) ON CONFLICT DO NOTHING", [key]]);
   const [rows] = await database.run(["SELECT name, value FROM coa_settings"]);
@@ -56,6 +63,7 @@ export async function serveStore(database: Database, { sealKeyFile }: ServeStore
   const store: ServeStore = {
     responses: storedResponses(database),
     suspended: suspendedChains(database, openSeal({ keys })),
+    runs: leasedRuns(database, leaseMs),
     async clean({ dryRun = false } = {}) {
       const before = database.now() - keptMs;
       // A conversation is used as long as it is continued.
@@ -68,7 +76,10 @@ export async function serveStore(database: Database, { sealKeyFile }: ServeStore
         ],
       );
       const gone = (await database.run(...statements)).reduce((sum, found) => sum + found.length, 0);
-      if (!dryRun) await database.tidy();
+      if (dryRun) return gone;
+      const over = "SELECT id FROM coa_responses WHERE request IS NULL AND at < $1";
+      await database.run([`DELETE FROM coa_events WHERE response IN (${over})`, [database.now() - followedMs]]);
+      await database.tidy();
       return gone;
     },
     async close() {

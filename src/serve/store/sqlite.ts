@@ -32,6 +32,7 @@ export async function openSqlite(file = ":memory:", options: SqliteOptions = {})
   function commit(): void {
     const group = waiting;
     waiting = [];
+    if (group.length === 0) return; // written when the database was closed
     try {
       database.exec("BEGIN IMMEDIATE");
       const ended = group.map(({ statements, done }) => {
@@ -50,15 +51,23 @@ export async function openSqlite(file = ":memory:", options: SqliteOptions = {})
       database.exec("COMMIT");
       for (const end of ended) end();
     } catch (error) {
-      if (database.isTransaction) database.exec("ROLLBACK");
+      if (database.isOpen && database.isTransaction) database.exec("ROLLBACK");
       for (const { done } of group) done.reject(failure(file, error));
+    }
+  }
+
+  function read(statements: readonly Statement[]): Row[][] {
+    try {
+      return statements.map(all);
+    } catch (error) {
+      throw failure(file, error);
     }
   }
 
   return {
     now,
     async run(...statements) {
-      if (statements.every(isRead)) return statements.map(all);
+      if (statements.every(isRead)) return read(statements);
       const done = Promise.withResolvers<Row[][]>();
       if (waiting.push({ statements, done }) === 1) setImmediate(commit);
       return done.promise;

@@ -189,6 +189,60 @@ for (const [name, { skip, place, open }] of Object.entries(kinds)) {
       await database.close();
     });
 
+    it("gives a run to one server at a time, and to another when that one is silent", async () => {
+      await withTwo(async (one, two, wait) => {
+        const stored = { id: "r1", owner: "ada", response: response("r1", ""), input: [] };
+        const final = { ...response("r1", "done"), status: "completed" };
+        await one.runs.begin(stored, "model", { input: "?" });
+        await one.runs.append("r1", 0, [{ n: 0 }, { n: 1 }]);
+        assert.equal(await two.runs.take("model"), undefined, "it is held");
+        wait(10_000);
+        assert.deepEqual([...(await one.runs.renew())], ["r1"]);
+        wait(10_000);
+        assert.equal(await two.runs.take("model"), undefined, "it was renewed");
+        wait(10_000);
+        assert.equal(await two.runs.take("other model"), undefined);
+        const taken = await Promise.all([two.runs.take("model"), one.runs.take("model"), two.runs.take("model")]);
+        const [run, ...others] = taken.filter((each) => each !== undefined);
+        assert.equal(others.length, 0, "one of all who ask gets it");
+        assert.deepEqual(
+          [run!.id, run!.owner, run!.attempt, run!.events, run!.request],
+          ["r1", "ada", 2, 2, { input: "?" }],
+        );
+        const [winner, loser] = run === taken[1] ? [one, two] : [two, one];
+        assert.deepEqual([...(await loser.runs.renew())], []);
+        await loser.runs.append("r1", 2, [{ n: "late" }]);
+        assert.equal(await loser.runs.end(stored, 2, [{ n: "late" }], { ...final, status: "late" }), false);
+        await loser.runs.release("r1");
+        assert.deepEqual(await loser.runs.events("r1", 1), { events: [{ n: 1 }], running: true });
+        assert.equal(await winner.runs.end(stored, 2, [{ n: 2 }], final), true);
+        assert.deepEqual(await loser.runs.events("r1", 1), { events: [{ n: 1 }, { n: 2 }], running: false });
+        assert.deepEqual((await loser.responses.find("r1", "ada"))?.response, final);
+        assert.deepEqual(await loser.responses.item("r1_out", "ada"), message("r1_out", "done"));
+        wait(20_000);
+        assert.equal(await one.runs.take("model"), undefined, "it has ended");
+        wait(600_000);
+        await one.clean();
+        assert.deepEqual(await two.runs.events("r1", 0), { events: [], running: false });
+      });
+    });
+
+    it("lets any server cancel or delete a run, and a server that stops leave its own", async () => {
+      await withTwo(async (one, two) => {
+        for (const id of ["r1", "r2", "r3"])
+          await one.runs.begin({ id, owner: "ada", response: response(id, ""), input: [] }, "model", {});
+        assert.equal(await two.runs.cancel("r1", "bob", {}), false);
+        assert.equal(await two.runs.cancel("r1", "ada", { status: "cancelled" }), true);
+        assert.equal(await two.runs.cancel("r1", "ada", {}), false);
+        assert.equal(await one.runs.end({ id: "r1", owner: "ada" }, 0, [], { status: "completed" }), false);
+        assert.equal((await one.responses.find("r1", "ada"))?.response["status"], "cancelled");
+        assert.equal(await two.responses.delete("r2", "ada"), true);
+        assert.deepEqual([...(await one.runs.renew())], ["r3"]);
+        await one.runs.release("r3");
+        assert.equal((await two.runs.take("model"))?.attempt, 1, "a stop is not a failed try");
+      });
+    });
+
     it("refuses a state that another version wrote", async () => {
       const at = place();
       const database = await open(at);

@@ -3,7 +3,7 @@
  * belongs to its key. It holds its own items alone and names the one before it, so that a conversation is stored once.
  */
 import { asString, type Json, objectsOf } from "../../core/json-value.ts";
-import { type Database, jsonOf, type Row, type Statement } from "./database.ts";
+import { type Database, jsonOf, type Row, type Statement, type Value } from "./database.ts";
 
 export interface StoredResponse {
   id: string;
@@ -18,7 +18,6 @@ export interface StoredResponse {
 
 /** Keeps responses. */
 export interface ResponseStore {
-  /** Stores a response, in place of an earlier state of it. */
   save(stored: StoredResponse): Promise<void>;
   find(id: string, owner: string): Promise<StoredResponse | undefined>;
   /** The items of the whole conversation up to this response; undefined where a part of it was deleted. */
@@ -37,22 +36,8 @@ const turns = `WITH RECURSIVE turns (id, previous, place) AS (
 export function storedResponses(database: Database): ResponseStore {
   const rows = async (...statement: Statement): Promise<Row[]> => (await database.run(statement))[0]!;
   return {
-    async save({ id, owner, previous = null, response, input }) {
-      const items = new Set(itemsOf(response, input).flatMap((item) => asString(item["id"]) ?? []));
-      await database.run(
-        [
-          `INSERT INTO coa_responses (id, owner, at, thread, previous, response, input)
-            VALUES ($1, $2, $3, coalesce((SELECT thread FROM coa_responses WHERE id = $4), $1), $4, $5, $6)
-            ON CONFLICT (id) DO UPDATE SET response = excluded.response`,
-          [id, owner, database.now(), previous, JSON.stringify(response), JSON.stringify(input)],
-        ],
-        ...[...items].map(
-          (item): Statement => [
-            "INSERT INTO coa_items (owner, id, response) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING",
-            [owner, item, id],
-          ],
-        ),
-      );
+    async save(stored) {
+      await database.run(...insertion(stored, database.now()));
     },
     async find(id, owner) {
       const [row] = await rows("SELECT previous, response, input FROM coa_responses WHERE id = $1 AND owner = $2", [
@@ -82,6 +67,22 @@ export function storedResponses(database: Database): ResponseStore {
       return gone.length > 0;
     },
   };
+}
+
+/** The statements that store a response. */
+export function insertion({ id, owner, previous, response, input }: StoredResponse, now: number): Statement[] {
+  const insert = `INSERT INTO coa_responses (id, owner, at, thread, previous, response, input)
+    VALUES ($1, $2, $3, coalesce((SELECT thread FROM coa_responses WHERE id = $4), $1), $4, $5, $6)`;
+  const values: Value[] = [id, owner, now, previous ?? null, JSON.stringify(response), JSON.stringify(input)];
+  return [[insert, values], ...itemInsertions(id, owner, itemsOf(response, input))];
+}
+
+/** The statements that let items be found by their own ids, where their response is stored. */
+export function itemInsertions(id: string, owner: string, items: readonly Json[]): Statement[] {
+  const insert = `INSERT INTO coa_items (owner, id, response)
+    SELECT owner, $2, id FROM coa_responses WHERE id = $1 AND owner = $3 ON CONFLICT DO NOTHING`;
+  const ids = new Set(items.flatMap((item) => asString(item["id"]) ?? []));
+  return [...ids].map((item): Statement => [insert, [id, item, owner]]);
 }
 
 function itemsOf(response: Json, input: readonly Json[]): Json[] {

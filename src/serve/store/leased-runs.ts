@@ -1,0 +1,130 @@
+/**
+ * Responses in the background, as the servers that share a store see them. A server that runs one holds it for a short time and
+ * renews that; where it stops doing so, because it was killed, another takes the response over and runs it again. What a
+ * server writes that holds it no longer is not stored, so that one run of each response counts.
+ */
+import { randomUUID } from "node:crypto";
+import { type Json, objectsOf } from "../../core/json-value.ts";
+import { type Database, jsonOf, type Row, type Statement } from "./database.ts";
+import { insertion, itemInsertions, type StoredResponse } from "./stored-responses.ts";
+
+/** A run that this server has taken. */
+export interface TakenRun {
+  id: string;
+  owner: string;
+  request: Json;
+  response: Json;
+  /** How often it was begun, this time included. */
+  attempt: number;
+  /** Events of earlier tries. */
+  events: number;
+}
+
+/** The runs of a store. */
+export interface LeasedRuns {
+  /** How long a run is held without being renewed. */
+  readonly leaseMs: number;
+  /** Stores a response that this server runs. */
+  begin(stored: StoredResponse, model: string, request: Json): Promise<void>;
+  /** Takes over a run of this model that no server holds. */
+  take(model: string): Promise<TakenRun | undefined>;
+  /** Holds the runs of this server longer; the ids of all that it still has. */
+  renew(): Promise<Set<string>>;
+  /** Adds events from this place on, and the response as it is now. */
+  append(id: string, from: number, events: readonly unknown[], response?: Json): Promise<void>;
+  /** Adds the last events and the response as it ended; false where another server has it. */
+  end(run: Pick<TakenRun, "id" | "owner">, from: number, events: readonly unknown[], response: Json): Promise<boolean>;
+  /** Leaves a run to the next server that looks for one; this try is not counted. */
+  release(id: string): Promise<void>;
+  /** Ends a run, whichever server has it, with this response; false where it has ended. */
+  cancel(id: string, owner: string, response: Json): Promise<boolean>;
+  /** Its events from a place on, and whether more may come. */
+  events(id: string, from: number): Promise<{ events: unknown[]; running: boolean }>;
+}
+
+const ended = "request = NULL, holder = NULL, lease = NULL";
+
+/** The runs of a database. */
+export function leasedRuns(database: Database, leaseMs = 15_000): LeasedRuns {
+  const holder = randomUUID();
+  const rows = async (...statement: Statement): Promise<Row[]> => (await database.run(statement))[0]!;
+  const until = () => database.now() + leaseMs;
+  const added = (id: string, from: number, events: readonly unknown[]): Statement[] =>
+    events.map((event, index) => [
+      `INSERT INTO coa_events (response, place, event)
+        SELECT id, CAST($2 AS INTEGER), $3 FROM coa_responses WHERE id = $1 AND holder = $4`,
+      [id, from + index, JSON.stringify(event), holder],
+    ]);
+  return {
+    leaseMs,
+    async begin(stored, model, request) {
+      const hold = `UPDATE coa_responses SET request = $2, model = $3, holder = $4, lease = $5, attempts = 1 WHERE id = $1`;
+      const values = [stored.id, JSON.stringify(request), model, holder, until()];
+      await database.run(...insertion(stored, database.now()), [hold, values]);
+    },
+    async take(model) {
+      const now = database.now();
+      const [row] = await rows(
+        `UPDATE coa_responses SET holder = $1, lease = $2, attempts = attempts + 1
+          WHERE id = (SELECT id FROM coa_responses WHERE request IS NOT NULL AND lease < $3 AND model = $4 ORDER BY at LIMIT 1)
+            AND lease < $3 RETURNING id, owner, request, response, attempts`,
+        [holder, until(), now, model],
+      );
+      if (!row) return undefined;
+      const id = String(row["id"]);
+      const [count] = await rows("SELECT count(*) AS n FROM coa_events WHERE response = $1", [id]);
+      return {
+        id,
+        owner: String(row["owner"]),
+        request: jsonOf(row, "request"),
+        response: jsonOf(row, "response"),
+        attempt: Number(row["attempts"]),
+        events: Number(count!["n"]),
+      };
+    },
+    async renew() {
+      const held = await rows("UPDATE coa_responses SET lease = $2 WHERE holder = $1 RETURNING id", [holder, until()]);
+      return new Set(held.map((row) => String(row["id"])));
+    },
+    async append(id, from, events, response) {
+      const now: Statement = [
+        "UPDATE coa_responses SET response = $3 WHERE id = $1 AND holder = $2",
+        [id, holder, JSON.stringify(response)],
+      ];
+      await database.run(...added(id, from, events), ...(response ? [now] : []));
+    },
+    async end({ id, owner }, from, events, response) {
+      const results = await database.run(
+        ...added(id, from, events),
+        ...itemInsertions(id, owner, objectsOf(response["output"])),
+        [
+          `UPDATE coa_responses SET response = $3, at = $4, ${ended} WHERE id = $1 AND holder = $2 RETURNING id`,
+          [id, holder, JSON.stringify(response), database.now()],
+        ],
+      );
+      return results.at(-1)!.length > 0;
+    },
+    async release(id) {
+      await database.run([
+        "UPDATE coa_responses SET holder = NULL, lease = 0, attempts = attempts - 1 WHERE id = $1 AND holder = $2",
+        [id, holder],
+      ]);
+    },
+    async cancel(id, owner, response) {
+      const stopped = await rows(
+        `UPDATE coa_responses SET response = $3, at = $4, ${ended}
+          WHERE id = $1 AND owner = $2 AND request IS NOT NULL RETURNING id`,
+        [id, owner, JSON.stringify(response), database.now()],
+      );
+      return stopped.length > 0;
+    },
+    async events(id, from) {
+      // In this order: what has ended has all its events.
+      const [running, found] = await database.run(
+        ["SELECT 1 FROM coa_responses WHERE id = $1 AND request IS NOT NULL", [id]],
+        ["SELECT event FROM coa_events WHERE response = $1 AND place >= $2 ORDER BY place LIMIT 1000", [id, from]],
+      );
+      return { events: found!.map((row) => jsonOf<unknown>(row, "event")), running: running!.length > 0 };
+    },
+  };
+}
