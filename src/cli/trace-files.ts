@@ -1,10 +1,10 @@
 /** Traces as people keep them: one file, several, or a folder in which some files are something else. */
 import { readdir, stat } from "node:fs/promises";
 import { join } from "node:path";
-import { messageOf, UsageError } from "../core/errors.ts";
+import { UsageError } from "../core/errors.ts";
 import type { TeamRun } from "../core/team-run.ts";
-import { importFiles } from "../record/import-file.ts";
-import { holdsRecordings, readRecordings } from "../record/recordings.ts";
+import { importRuns } from "../record/import-file.ts";
+import { eachRecording, holdsRecordings } from "../record/recordings.ts";
 
 /** The file itself, or the JSON and JSONL files of a folder. */
 export async function traceFiles(path: string): Promise<string[]> {
@@ -16,8 +16,9 @@ export async function traceFiles(path: string): Promise<string[]> {
 }
 
 export interface ImportedTraces {
-  runs: TeamRun[];
-  /** Files of folders that hold no trace, with the reason. */
+  /** Read while they are asked for. */
+  runs: AsyncGenerator<TeamRun>;
+  /** Files of folders that hold no trace, with the reason: complete once all runs were read. */
   unreadable: { file: string; reason: string }[];
 }
 
@@ -25,28 +26,21 @@ export interface ImportedTraces {
  * The runs of these files and folders. A folder of recordings is read as a whole, its calls and traces joined. A file that
  * was named must be readable, unless `lenient`; in another folder, files that hold no trace are passed over and named.
  */
-export async function importTraces(
+export function importTraces(
   paths: readonly string[],
-  { lenient = false, ...options }: { format?: string; lenient?: boolean } = {},
-): Promise<ImportedTraces> {
-  const readable: string[] = [];
+  { lenient = false, onNote, ...options }: { format?: string; lenient?: boolean; onNote?: (note: string) => void } = {},
+): ImportedTraces {
   const unreadable: ImportedTraces["unreadable"] = [];
-  const recorded: TeamRun[] = [];
-  for (const path of paths) {
-    if (await holdsRecordings(path)) {
-      recorded.push(...(await readRecordings(path)));
-      continue;
+  async function* runs() {
+    const [named, found]: [string[], string[]] = [[], []];
+    for (const path of paths) {
+      if (await holdsRecordings(path)) yield* eachRecording(path, { onNote });
+      else for (const file of await traceFiles(path)) (file === path && !lenient ? named : found).push(file);
     }
-    for (const file of await traceFiles(path)) {
-      try {
-        if ((file === path && !lenient) || (await importFiles([file], options)).length > 0) readable.push(file);
-        else if (lenient) unreadable.push({ file, reason: "no model call in it" });
-      } catch (error) {
-        unreadable.push({ file, reason: messageOf(error) });
-      }
-    }
+    // Together: several files may hold parts of one trace.
+    const onUnreadable = (file: string, reason: string) => void unreadable.push({ file, reason });
+    yield* importRuns(named, options);
+    yield* importRuns(found, { ...options, onUnreadable });
   }
-  // Together: several files may hold parts of one trace.
-  const imported = readable.length === 0 ? [] : await importFiles(readable, options);
-  return { runs: [...recorded, ...imported], unreadable };
+  return { runs: runs(), unreadable };
 }

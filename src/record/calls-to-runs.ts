@@ -14,8 +14,24 @@ import { sideKind } from "./side-calls.ts";
 import { splitTurns } from "./turns.ts";
 import { historyBefore } from "./user-turn.ts";
 
+/** The runs of calls that belong together (the turns of one conversation), and those calls. */
+export interface RunGroup {
+  runs: TeamRun[];
+  calls: RecordedCall[];
+}
+
 /** Team runs in the order in which they began. */
 export function callsToRuns(given: readonly RecordedCall[], source: string): TeamRun[] {
+  return inOrder(callGroups(given, source).flatMap(({ runs }) => runs));
+}
+
+/** Runs by the time of their first step. */
+export function inOrder(runs: TeamRun[]): TeamRun[] {
+  return runs.sort((a, b) => (a.steps[0]?.startedAt ?? 0) - (b.steps[0]?.startedAt ?? 0));
+}
+
+/** The same with the calls of each. */
+export function callGroups(given: readonly RecordedCall[], source: string): RunGroup[] {
   const flow = callFlow(given);
   const named = new Map<string, RecordedCall[]>();
   const unnamed: RecordedCall[] = [];
@@ -24,9 +40,9 @@ export function callsToRuns(given: readonly RecordedCall[], source: string): Tea
     else addTo(named, call.runId, call);
   }
   // An id that was given says what is one run; what users seem to say inside it cuts nothing.
-  const runs = [...named].map(([runId, own]) => {
-    const { threads, links } = linkedThreads(own, flow);
-    return buildRun(runId, source, threads, links, runFlow(threads, links, flow), {});
+  const groups = [...named].map(([runId, calls]): RunGroup => {
+    const { threads, links } = linkedThreads(calls, flow);
+    return { calls, runs: [buildRun(runId, source, threads, links, runFlow(threads, links, flow), {})] };
   });
   const { threads, links } = linkedThreads(unnamed, flow);
   const shape = runFlow(threads, links, flow);
@@ -36,9 +52,12 @@ export function callsToRuns(given: readonly RecordedCall[], source: string): Tea
     const id = `run-${fingerprint(JSON.stringify([callId, startedAt, responseId]))}`;
     const doubt = family.map((thread) => shape.doubts.get(thread)).find((why) => why !== undefined);
     const unlinked = inside.has(family[0]!) ? { unlinked: "it ran inside a tool call of another run" } : {};
-    runs.push(...buildTurns(id, source, family, links, shape, { ...unlinked, ...(doubt && { partOf: doubt }) }));
+    groups.push({
+      calls: family.flatMap((thread) => thread.calls),
+      runs: buildTurns(id, source, family, links, shape, { ...unlinked, ...(doubt && { partOf: doubt }) }),
+    });
   }
-  return runs.sort((a, b) => (a.steps[0]?.startedAt ?? 0) - (b.steps[0]?.startedAt ?? 0));
+  return groups;
 }
 
 /** The threads of calls, and which tool call started each. */
@@ -193,6 +212,7 @@ function toParts(call: RecordedCall, thread: Thread, agentId: string): CallParts
     agent: _agent,
     outcome: _outcome,
     notes: _notes,
+    tries: _tries,
     ...rest
   } = call;
   const {

@@ -10,7 +10,7 @@ import { otlpToSpans } from "./formats/otlp-to-spans.ts";
 import { importFiles } from "./import-file.ts";
 import type { RecordedCall } from "./recorded-call.ts";
 import { summariseRun } from "./run-summary.ts";
-import { spansToRuns } from "./spans-to-runs.ts";
+import { traceGroups } from "./spans-to-runs.ts";
 import { refusedForTraining } from "./trainable.ts";
 import { exchangeToCall } from "./wire-exchange.ts";
 
@@ -186,7 +186,7 @@ describe("runs of five frameworks", () => {
       })!;
     });
     const wire = new Set(calls);
-    const [run] = spansToRuns(spans, "collector", wire);
+    const run = traceGroups(spans, "collector", wire)[0]?.runs[0];
     assert.equal(wire.size, 0, "every call found its span");
     assert.equal(run?.source, "collector+wire");
     checkTree(run!);

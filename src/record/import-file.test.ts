@@ -36,6 +36,25 @@ describe("importing files", () => {
     );
   });
 
+  it("gives the same runs from files that are larger than what it may hold", async () => {
+    const batches = ["006", "007", "008"].map((part) => `langsmith.runs-batch.${part}.json`);
+    const kinds = [batches, ["wire.lg.jsonl"], ["ax.otlp.json"], ["openai-agents.agents-as-tools.ingest.json"]];
+    const named = kinds.map((names) => names.map((name) => join(traces, name)));
+    const list = join(folder, "list.json");
+    const talk = (n: number) => ({
+      messages: [
+        { role: "user", content: `Ask ${n}` },
+        { role: "assistant", content: `${n}` },
+      ],
+    });
+    await writeFile(list, JSON.stringify([1, 2, 3].map(talk), null, 2));
+    for (const paths of [...named, [list]]) {
+      const runs = await importFiles(paths);
+      assert.ok(runs.length > 0);
+      assert.deepEqual(await importFiles(paths, { memoryBytes: 1 }), JSON.parse(JSON.stringify(runs)), paths.join());
+    }
+  });
+
   it("reads OpenAI-style conversations, one run each", async () => {
     const call = { id: "c1", type: "function", function: { name: "look", arguments: '{"at":"sky"}' } };
     const runs = await imported(

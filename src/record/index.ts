@@ -2,7 +2,7 @@
 export { type Redact, redactSecrets } from "../base/redact/redact.ts";
 export type { BudgetLimits, BudgetOptions } from "./budget.ts";
 export { type Collector, type CollectorOptions, startCollector } from "./collector/start-collector.ts";
-export { type ImportFormat, importFiles, importFormats } from "./import-file.ts";
+export { type ImportFormat, type ImportOptions, importFiles, importFormats } from "./import-file.ts";
 export { type ProxyOptions, type RecordingProxy, startProxy } from "./proxy/start-proxy.ts";
 export { readRecordings } from "./recordings.ts";
 export { priceRun, type RunSummary, runTree, summariseRun } from "./run-summary.ts";

@@ -60,6 +60,8 @@ export interface RecordedCall {
   error?: string;
   truncated?: boolean;
   notes?: string[];
+  /** The calls that failed before it was sent again. */
+  tries?: string[];
 }
 
 /** Adds to the list under a key; copying lists to add one item would cost the square of their length. */

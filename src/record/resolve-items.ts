@@ -35,7 +35,7 @@ function remember(items: Map<string, Json>, item: Json): void {
 }
 
 /** The items of an answer, whole or streamed. */
-function outputOf({ response, contentType }: WireExchange): Json[] {
+export function outputOf({ response, contentType }: WireExchange): Json[] {
   if (!contentType.includes("event-stream")) return objectsOf(asObject(parseJson(response))?.["output"]);
   return eventsOf(response).flatMap((data) => {
     const event = asObject(parseJson(data));

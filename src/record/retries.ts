@@ -21,18 +21,22 @@ export function withoutRetries(calls: readonly RecordedCall[]): RecordedCall[] {
       repeatedBy.set(call, next);
     }
   }
-  const tries = new Map<RecordedCall, number>();
+  const tries = new Map<RecordedCall, string[]>();
   for (const call of repeatedBy.keys()) {
     let last = call;
     for (let next = repeatedBy.get(last); next; next = repeatedBy.get(last)) last = next;
-    tries.set(last, (tries.get(last) ?? 0) + 1);
+    addTo(tries, last, call.id);
   }
   return sorted
     .filter((call) => !repeatedBy.has(call))
     .map((call) => {
-      const count = tries.get(call);
-      if (!count) return call;
-      return { ...call, notes: [...(call.notes ?? []), "calls that failed and were sent again are counted once"] };
+      const failed = tries.get(call);
+      if (!failed) return call;
+      return {
+        ...call,
+        tries: failed,
+        notes: [...(call.notes ?? []), "calls that failed and were sent again are counted once"],
+      };
     });
 }
 

@@ -9,29 +9,44 @@ import type { TeamAgent, TeamRun, TeamToolCall } from "../core/team-run.ts";
 import { nameFromCall, toldName } from "./agent-name.ts";
 import { assembleRun, type CallParts } from "./assemble-run.ts";
 import { argumentsKey } from "./call-threads.ts";
-import { callsToRuns } from "./calls-to-runs.ts";
+import { callsToRuns, inOrder, type RunGroup } from "./calls-to-runs.ts";
 import { addTo, type RecordedCall } from "./recorded-call.ts";
 import { ancestors, type TraceSpan } from "./trace-span.ts";
 
-/** Wire calls that spans took their content from are removed from `wire`: what is left belongs to no trace. */
-export function spansToRuns(spans: readonly TraceSpan[], source: string, wire = new Set<RecordedCall>()): TeamRun[] {
+/** The runs of spans alone, in the order in which they began. */
+export function spansToRuns(spans: readonly TraceSpan[], source: string): TeamRun[] {
+  return inOrder(traceGroups(spans, source).flatMap(({ runs }) => runs));
+}
+
+/** The runs of each trace, with the wire calls that its spans took their content from; those are removed from `wire`. */
+export function traceGroups(
+  spans: readonly TraceSpan[],
+  source: string,
+  wire = new Set<RecordedCall>(),
+): (RunGroup & { traceId: string })[] {
   const traces = new Map<string, TraceSpan[]>();
   for (const span of spans) {
     addTo(traces, span.traceId, span);
   }
   const find = wireIndex(wire);
-  return [...traces]
-    .flatMap(([traceId, own]) => {
-      const runs = traceToRuns(traceId, own, source, find, wire);
-      const feedback = own.flatMap((span) => span.feedback ?? []);
-      const session = own.find((span) => span.session !== undefined)?.session;
-      return runs.map((run, index) => ({
+  return [...traces].map(([traceId, own]) => {
+    const calls: RecordedCall[] = [];
+    const runs = traceToRuns(traceId, own, source, find, (call) => {
+      wire.delete(call);
+      calls.push(call);
+    });
+    const feedback = own.flatMap((span) => span.feedback ?? []);
+    const session = own.find((span) => span.session !== undefined)?.session;
+    return {
+      traceId,
+      calls,
+      runs: runs.map((run, index) => ({
         ...run,
         ...(session !== undefined && { session: run.session ?? session }),
         ...(feedback.length > 0 && index === runs.length - 1 && { feedback }),
-      }));
-    })
-    .sort((a, b) => (a.steps[0]?.startedAt ?? 0) - (b.steps[0]?.startedAt ?? 0));
+      })),
+    };
+  });
 }
 
 type FindWire = (call: CallParts) => RecordedCall | undefined;
@@ -66,7 +81,7 @@ function traceToRuns(
   given: readonly TraceSpan[],
   source: string,
   find: FindWire,
-  wire: Set<RecordedCall>,
+  take: (call: RecordedCall) => void,
 ): TeamRun[] {
   const spans = [...given].sort((a, b) => a.startedAt - b.startedAt);
   const byId = new Map(spans.map((span) => [span.id, span]));
@@ -82,7 +97,7 @@ function traceToRuns(
     const call = find(parts);
     if (!call) continue;
     joined++;
-    wire.delete(call);
+    take(call);
     takeWire(parts, call);
   }
   attachResults(placed);

@@ -9,7 +9,8 @@ import { readOtlp } from "./formats/otlp-spans.ts";
 import { otlpToSpans } from "./formats/otlp-to-spans.ts";
 import type { TraceSpan } from "./trace-span.ts";
 
-const traceRecordSchema = z.object({
+/** Reads one payload. */
+export const traceRecordSchema = z.object({
   version: z.literal(1),
   at: z.number(),
   format: z.enum(["otlp", "langsmith", "openai-agents"]),
@@ -28,6 +29,13 @@ export async function* readTraceLogs(folder: string, options: ReadOptions = {}):
   for (const name of names.filter((one) => /^traces-.*\.jsonl$/.test(one)).sort()) {
     yield* readTraceLogFile(join(folder, name), options);
   }
+}
+
+/** The traces that a payload says something of. */
+export function traceIdsOf({ format, payload }: TraceRecord): Set<string> {
+  if (format === "otlp") return new Set(readOtlp(payload).map(({ traceId }) => traceId));
+  const items = format === "langsmith" ? readLangSmithRuns(payload) : readAgentsItems(payload);
+  return new Set(items.map((item) => String(item["trace_id"] ?? item["id"])));
 }
 
 /** Spans of all payloads; those that belong together may have come in several. */

@@ -66,7 +66,7 @@ function callLines(call: { request: unknown }, known: ReadonlySet<string>): Call
 /** The calls of one file, whole again. */
 export async function* readCalls(file: string, options: ReadOptions = {}): AsyncGenerator<Json> {
   const parts = new Map<string, unknown>();
-  calls: for await (const line of readJsonl<Partial<{ part: string; value: unknown; exchange: unknown }>>(
+  for await (const line of readJsonl<Partial<{ part: string; value: unknown; exchange: unknown }>>(
     file,
     undefined,
     options,
@@ -74,24 +74,31 @@ export async function* readCalls(file: string, options: ReadOptions = {}): Async
     if (typeof line.part === "string") parts.set(line.part, line.value);
     const call = asObject(line.exchange);
     if (!call) continue;
-    const request = asObject(call["request"]);
-    for (const key of shared) {
-      const references = asObject(request?.[key])?.["$parts"];
-      if (!request || !references) continue;
-      const names = asArray(references).map(String);
-      const missing = names.find((part) => !parts.has(part));
-      if (missing !== undefined) {
-        tellMissing(file, missing, options);
-        continue calls;
-      }
-      request[key] = names.map((part) => parts.get(part));
-    }
-    yield call;
+    const missing = fillParts(call, (part) => parts.get(part));
+    if (missing === undefined) yield call;
+    else tellMissing(file, missing, options);
   }
 }
 
+/** Puts the parts of a call in place of their names; returns the name of one that was never written. */
+export function fillParts(call: Json, partValue: (part: string) => unknown): string | undefined {
+  const request = asObject(call["request"]);
+  for (const key of shared) {
+    const references = asObject(request?.[key])?.["$parts"];
+    if (!request || !references) continue;
+    const values: unknown[] = [];
+    for (const part of asArray(references).map(String)) {
+      const value = partValue(part);
+      if (value === undefined) return part;
+      values.push(value);
+    }
+    request[key] = values;
+  }
+  return undefined;
+}
+
 /** A call whose words were lost (the file was cut) is left out, not read as a call without words. */
-function tellMissing(file: string, part: string, { onBad }: ReadOptions): void {
+export function tellMissing(file: string, part: string, { onBad }: ReadOptions): void {
   const message = `a call refers to part ${part}, which was never written: the call is left out`;
   if (typeof onBad === "function") onBad({ file, line: 0, kind: "torn", message });
   else process.emitWarning(`${file}: ${message}`);

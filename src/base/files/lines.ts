@@ -43,6 +43,10 @@ export interface Line {
   /** Counted from 1. */
   line: number;
   text: string;
+  /** Where it begins, in bytes. */
+  offset: number;
+  /** Its bytes without the newline. */
+  length: number;
   /** Its newline was there. */
   complete: boolean;
 }
@@ -50,15 +54,19 @@ export interface Line {
 /** Streams the lines of a file, or of a stream under that name. */
 export async function* fileLines(
   file: string,
-  options: { signal?: AbortSignal; stream?: AsyncIterable<Buffer> } = {},
+  options: { signal?: AbortSignal; stream?: AsyncIterable<Buffer>; from?: { offset: number; line: number } } = {},
 ): AsyncGenerator<Line> {
-  const { signal, stream = createReadStream(file, { highWaterMark: 1 << 18, signal }) } = options;
+  let { offset, line } = options.from ?? { offset: 0, line: 0 };
+  const { signal, stream = createReadStream(file, { highWaterMark: 1 << 18, signal, start: offset }) } = options;
   const cutter = lineCutter();
-  let line = 0;
   for await (const block of stream as AsyncIterable<Buffer>) {
-    for (const bytes of cutter.cut(block)) yield { file, line: ++line, text: bytes.toString("utf8"), complete: true };
+    for (const bytes of cutter.cut(block)) {
+      yield { file, line: ++line, text: bytes.toString("utf8"), offset, length: bytes.length, complete: true };
+      offset += bytes.length + 1;
+    }
     if (cutter.held > budgets.line.bytes)
       throw new CoaError("storage", `${file}: a line is longer than ${budgets.line.bytes} bytes`);
   }
-  if (cutter.held > 0) yield { file, line: ++line, text: cutter.rest().toString("utf8"), complete: false };
+  const length = cutter.held;
+  if (length > 0) yield { file, line: ++line, text: cutter.rest().toString("utf8"), offset, length, complete: false };
 }

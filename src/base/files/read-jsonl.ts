@@ -32,14 +32,27 @@ export function readingWith<T>(options: ReadOptions, work: () => T): T {
   return scope.run(options, work);
 }
 
+/** A record and the line that it is. */
+export type JsonLine<T> = Omit<Line, "text"> & { value: T };
+
 /** Streams the records of a file; a missing file has none. */
 export async function* readJsonl<T = unknown>(
   file: string,
   schema?: z.ZodType<T>,
   options: ReadOptions = {},
 ): AsyncGenerator<T> {
+  for await (const { value } of readJsonLines(file, schema, options)) yield value;
+}
+
+/** The same with the place of each record, from a place on. */
+export async function* readJsonLines<T = unknown>(
+  file: string,
+  schema?: z.ZodType<T>,
+  options: ReadOptions & { from?: { offset: number; line: number } } = {},
+): AsyncGenerator<JsonLine<T>> {
   const settings = { ...scope.getStore(), ...options };
-  for await (const { line, text: raw, complete } of linesIfAny(file, settings.signal)) {
+  for await (const { text: raw, ...place } of linesIfAny(file, settings)) {
+    const { line, complete } = place;
     const text = line === 1 && raw.startsWith("\uFEFF") ? raw.slice(1) : raw;
     // A UTF-16 byte order mark is not valid UTF-8: both of its bytes come out as the replacement character.
     if (line === 1 && raw.startsWith("\uFFFD\uFFFD")) {
@@ -52,7 +65,7 @@ export async function* readJsonl<T = unknown>(
     } catch (error) {
       const { message } = error as Error;
       if (complete && !isCutOff(text, message)) {
-        handle({ file, line, kind: "syntax", message: `not JSON: ${message}` }, settings);
+        tellBadLine({ file, line, kind: "syntax", message: `not JSON: ${message}` }, settings);
         continue;
       }
       const bad: BadLine = { file, line, kind: "torn", message: `the line is cut off after ${text.length} characters` };
@@ -61,23 +74,23 @@ export async function* readJsonl<T = unknown>(
       continue;
     }
     if (!schema) {
-      if (value !== null && typeof value === "object") yield value as T;
+      if (value !== null && typeof value === "object") yield { ...place, value: value as T };
       else
-        handle(
+        tellBadLine(
           { file, line, kind: "schema", message: `a record is an object, not ${text.trim().slice(0, 40)}` },
           settings,
         );
       continue;
     }
     const parsed = schema.safeParse(value);
-    if (parsed.success) yield parsed.data;
-    else handle({ file, line, kind: "schema", message: explain(value, parsed.error.issues) }, settings);
+    if (parsed.success) yield { ...place, value: parsed.data };
+    else tellBadLine({ file, line, kind: "schema", message: explain(value, parsed.error.issues) }, settings);
   }
 }
 
-async function* linesIfAny(file: string, signal?: AbortSignal): AsyncGenerator<Line> {
+async function* linesIfAny(file: string, options: Parameters<typeof fileLines>[1]): AsyncGenerator<Line> {
   try {
-    yield* fileLines(file, { signal });
+    yield* fileLines(file, options);
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== "ENOENT") throw error;
   }
@@ -99,7 +112,9 @@ function isCutOff(text: string, message: string): boolean {
   return /end of JSON input|Unterminated string/.test(message) || at >= text.trimEnd().length;
 }
 
-function handle(bad: BadLine, { onBad = "throw" }: ReadOptions): void {
+/** Stops at a bad line, or tells it, as the options or the scope of the command have it. */
+export function tellBadLine(bad: BadLine, options: ReadOptions): void {
+  const { onBad = "throw" } = { ...scope.getStore(), ...options };
   if (typeof onBad === "function") {
     onBad(bad);
     return;

@@ -25,9 +25,14 @@ export async function distillInputs(paths: readonly string[], importedFile: stri
     for (const file of whole ? [path] : await traceFiles(path))
       (!whole && (await holdsRecords(file)) ? files : traces).push(file);
   }
-  const { runs, unreadable } = await importTraces(traces, { lenient: true });
-  if (runs.length > 0) {
-    await writeFileAtomically(importedFile, runs.map((run) => `${JSON.stringify(run)}\n`).join(""));
+  const { runs, unreadable } = importTraces(traces, { lenient: true });
+  const first = await runs.next();
+  if (!first.done) {
+    const lines = async function* () {
+      yield `${JSON.stringify(first.value)}\n`;
+      for await (const run of runs) yield `${JSON.stringify(run)}\n`;
+    };
+    await writeFileAtomically(importedFile, lines());
     files.push(importedFile);
   }
   if (files.length === 0) {

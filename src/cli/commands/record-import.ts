@@ -5,7 +5,8 @@ import { UsageError } from "../../core/errors.ts";
 import { fingerprint } from "../../core/fingerprint.ts";
 import type { TeamRun } from "../../core/team-run.ts";
 import { importFormats } from "../../record/import-file.ts";
-import { priceRun, runTree, summariseRun } from "../../record/run-summary.ts";
+import { priceRun, type RunSummary, runTree, summariseRun } from "../../record/run-summary.ts";
+import { refusedForTraining } from "../../record/trainable.ts";
 import { defineCommand } from "../command.ts";
 import { pricesOf } from "../prices.ts";
 import { text, toggle } from "../setting.ts";
@@ -35,32 +36,73 @@ export default defineCommand({
   async run({ values, settings, positionals, out }) {
     const paths = positionals.length > 0 ? positionals : [await recordingsFolder(settings.record.folder)];
     await existingFiles(paths);
-    const { runs: found, unreadable } = await importTraces(paths, { format: values.format });
-    const runs = found.map((run) => priceRun(run, pricesOf(settings.spending.price)));
-    if (runs.length === 0 && positionals.length === 0)
+    const { runs, unreadable } = importTraces(paths, { format: values.format, onNote: out.note });
+    const prices = pricesOf(settings.spending.price);
+    const summaries: RunSummary[] = [];
+    const few: TeamRun[] = [];
+    let [count, refused] = [0, 0];
+    async function* priced(): AsyncGenerator<TeamRun> {
+      for await (const found of runs) {
+        const run = priceRun(found, prices);
+        if (refusedForTraining(run) !== null) refused++;
+        if (values.json) summaries.push(summariseRun(run));
+        // Into a file: `coa show` draws them.
+        else if (!values.out) out.print(`${runTree(run, out.width)}\n`);
+        else if (few.length < 4) few.push(run);
+        count++;
+        yield run;
+      }
+    }
+    if (values.out) await addRuns(values.out, priced(), values.replace);
+    else for await (const _run of priced());
+    if (count === 0 && positionals.length === 0)
       throw new UsageError(`there are no recordings in ${paths[0]} yet. Record with: coa record proxy --to <server>`);
     for (const { file, reason } of unreadable) out.note(`not a trace: ${file}: ${reason}`);
-    if (values.out && values.replace)
-      await writeFileAtomically(values.out, runs.map((run) => `${JSON.stringify(run)}\n`).join(""));
-    else if (values.out) {
-      // The same recordings read again bring the same runs.
-      const written = new Set<string>();
-      for await (const run of readJsonl(values.out)) written.add(fingerprint(JSON.stringify(run)));
-      const writer = await openJsonl<TeamRun>(values.out);
-      for (const run of runs) if (!written.has(fingerprint(JSON.stringify(run)))) await writer.append(run);
-      await writer.close();
-    }
-    if (values.json) out.json(runs.map(summariseRun));
+    if (values.json) out.json(summaries);
     else {
-      // Into a file: `coa show` draws them.
-      if (!values.out || runs.length <= 3) for (const run of runs) out.print(`${runTree(run, out.width)}\n`);
-      const refused = runs.filter((run) => summariseRun(run).refused !== null).length;
-      out.print(
-        `${runs.length} runs, ${refused} of them not for training${values.out ? `, written to ${values.out}` : ""}`,
-      );
+      if (count <= 3) for (const run of few) out.print(`${runTree(run, out.width)}\n`);
+      out.print(`${count} runs, ${refused} of them not for training${values.out ? `, written to ${values.out}` : ""}`);
     }
-    if (!values.json && values.out && runs.length > 0)
+    if (!values.json && values.out && count > 0)
       out.note(`next: coa tasks recorded ${values.out}, or coa up ${values.out} --dry-run`);
-    return runs.length > 0 ? 0 : 1;
+    return count > 0 ? 0 : 1;
   },
 });
+
+/** Adds runs to a file, each once: one that it holds is left as it is, one that has grown since takes its place. */
+async function addRuns(file: string, runs: AsyncIterable<TeamRun>, replace: boolean): Promise<void> {
+  const lineOf = (run: TeamRun) => `${JSON.stringify(run)}\n`;
+  const lines = async function* (from: AsyncIterable<TeamRun>) {
+    for await (const run of from) yield lineOf(run);
+  };
+  if (replace) return writeFileAtomically(file, lines(runs));
+  const written = new Map<string, string>();
+  const grown = new Map<string, string>();
+  for await (const run of readJsonl<TeamRun>(file)) written.set(identityOf(run), fingerprint(lineOf(run)));
+  const writer = await openJsonl<TeamRun>(file);
+  for await (const run of runs) {
+    const [identity, content] = [identityOf(run), fingerprint(lineOf(run))];
+    const before = written.get(identity);
+    if (before === content) continue;
+    if (before !== undefined) grown.set(identity, content);
+    written.set(identity, content);
+    await writer.append(run);
+  }
+  await writer.close();
+  if (grown.size === 0) return;
+  const isLatest = (run: TeamRun) => [undefined, fingerprint(lineOf(run))].includes(grown.get(identityOf(run)));
+  await writeFileAtomically(
+    file,
+    (async function* () {
+      for await (const run of readJsonl<TeamRun>(file)) if (isLatest(run)) yield lineOf(run);
+    })(),
+  );
+}
+
+/** What stays the same while a run grows: its id (of a conversation, without the turn), when it began and what was asked. */
+function identityOf(run: TeamRun): string {
+  const startedAt = run.steps[0]?.startedAt ?? 0;
+  // Without a time of its own, a run of another file may have the same name.
+  if (startedAt < 1e11) return fingerprint(JSON.stringify({ ...run, steps: run.steps.map(({ costUsd: _cost, ...step }) => step), usage: 0 })); // biome-ignore format: one key
+  return `${run.session ?? run.id} ${startedAt} ${fingerprint(run.question)}`;
+}

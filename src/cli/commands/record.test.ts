@@ -1,10 +1,12 @@
 import assert from "node:assert/strict";
 import { execFile, spawn } from "node:child_process";
-import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, describe, it } from "node:test";
 import { promisify } from "node:util";
+import { answerOf, dayOfCalls, writeLog } from "../../../test/fixtures/day-of-calls.ts";
+import type { TeamRun } from "../../core/team-run.ts";
 import { type RunSummary, startProxy, summariseRun } from "../../record/index.ts";
 import { startModelServer } from "../../testing/model-server.ts";
 
@@ -92,6 +94,21 @@ describe("coa record", () => {
     await command("show", "rec", list[0]!.id, "--out", "one.jsonl");
     assert.equal((await readFile(join(folder, "one.jsonl"), "utf8")).trim().split("\n").length, 1);
     assert.doesNotMatch(await readFile(join(folder, "out.jsonl"), "utf8"), /secret/);
+  });
+
+  it("writes each run once: one that has grown since takes the place of what was written", async () => {
+    await mkdir(join(folder, "grows"));
+    const log = join(folder, "grows/calls-a.jsonl");
+    const exchanges = [...dayOfCalls(4, { everyMs: 1000 })];
+    for (const [from, to] of [[0, 24], [24, 36]]) {
+      await writeLog(log, exchanges.slice(from, to));
+      await coa("import", "grows", "--out", "grown.jsonl");
+    } // biome-ignore format: one line
+    const { stdout } = await coa("import", "grows", "--out", "grown.jsonl");
+    assert.match(stdout, /4 runs, 0 of them not for training/);
+    const lines = (await readFile(join(folder, "grown.jsonl"), "utf8")).trim().split("\n");
+    const runs = lines.map((line) => JSON.parse(line) as TeamRun);
+    assert.deepEqual(runs.map(({ answer }) => answer).toSorted(), [0, 1, 2, 3].map(answerOf));
   });
 
   it("serves as a proxy until it is told to stop", async () => {

@@ -60,7 +60,7 @@ export default defineCommand({
       else out.print(`${written} records in ${values.out}`);
       return 0;
     }
-    if (values.json) out.json(shown.json);
+    if (values.json) out.json(await shown.json);
     else if (shown.text !== "") out.print(shown.text);
     if (!values.json) for (const note of shown.notes ?? []) out.note(note);
     return shown.broken ? 1 : 0;

@@ -10,7 +10,8 @@ import { readJsonl } from "../../base/files/read-jsonl.ts";
 import { type FileKind, fileKindOf } from "../../base/files/record-kind.ts";
 import { workspaceRoot } from "../../base/files/workspace.ts";
 import { UsageError } from "../../core/errors.ts";
-import { holdsRecordings, readRecordings } from "../../record/recordings.ts";
+import { openRunIndex } from "../../record/recordings/run-index.ts";
+import { holdsRecordings } from "../../record/recordings.ts";
 import { namedProfiles } from "../choose-profile.ts";
 import { findModelFolder, knownModels } from "../find-model.ts";
 import { views } from "./views.ts";
@@ -33,9 +34,10 @@ export async function findThing(word: string | undefined): Promise<Thing> {
   const model = findModelFolder(word);
   if (model !== undefined) return { kind: "model", path: model };
   const recordings = join(root, "recordings");
-  const runs = await readRecordings(recordings);
-  if (runs.some(({ id }) => id.startsWith(word))) return { kind: "recordings", path: recordings, item: word };
-  const known = [...knownModels().map(({ name }) => name), ...runs.slice(-3).map(({ id }) => id)];
+  const index = (await holdsRecordings(recordings)) ? await openRunIndex(recordings) : undefined;
+  if (index && (await index.find(word)).length > 0) return { kind: "recordings", path: recordings, item: word };
+  const newest = (await index?.newest(3)) ?? [];
+  const known = [...knownModels().map(({ name }) => name), ...newest.reverse()];
   throw new UsageError(
     `${word} is not a path, and nothing in ${root} has this name${known.length > 0 ? `; there are ${known.join(", ")}` : ""}. See: coa show`,
   );

@@ -5,7 +5,7 @@ import { UsageError } from "../../core/errors.ts";
 import { readTeamRun, type TeamRun } from "../../core/team-run.ts";
 import { readTrajectory, type Trajectory } from "../../core/trajectory.ts";
 import { servedReport } from "../../evaluate/served-report.ts";
-import { readRecordings } from "../../record/recordings.ts";
+import { openRunIndex, type RunIndex } from "../../record/recordings/run-index.ts";
 import { runTree, summariseRun } from "../../record/run-summary.ts";
 import { readUnrecorded, unrecordedText } from "../../record/unrecorded.ts";
 import { table } from "../output.ts";
@@ -15,26 +15,28 @@ import type { Asked, Shown, View } from "./shown.ts";
 
 /** Shows a folder of recordings; an item is a run, by how its id begins. */
 export const showRecordings: View = async (folder, asked) => {
-  const runs = await readRecordings(folder);
+  const notes: string[] = [];
+  const index = await openRunIndex(folder, { onNote: (note) => notes.push(note) });
   const missed = await readUnrecorded(folder);
-  const shown = runsShown(runs, folder, asked);
-  return { ...shown, notes: [...(shown.notes ?? []), ...(missed.length > 0 ? [unrecordedText(missed)] : [])] };
+  if (missed.length > 0) notes.push(unrecordedText(missed));
+  return runsShown(index, folder, asked, notes);
 };
 
 /** Shows a file of team runs or chains, bare or inside rollouts. */
-export const showRecords: View = async (file, asked) => recordsShown(readJsonl(file), file, asked);
+export const showRecords: View = async (file, asked) => recordsShown(() => readJsonl(file), file, asked);
 
-/** Shows records as they are read. */
-export async function recordsShown(records: AsyncIterable<unknown>, from: string, asked: Asked): Promise<Shown> {
-  const found: FoundRecord[] = [];
-  for await (const value of records) {
-    const one = recordIn(value);
-    if (one) found.push(one);
+/** Shows records, which are read as often as they are needed. */
+export async function recordsShown(read: () => AsyncIterable<unknown>, from: string, asked: Asked): Promise<Shown> {
+  async function* found(): AsyncGenerator<FoundRecord> {
+    for await (const value of read()) {
+      const one = recordIn(value);
+      if (one) yield one;
+    }
   }
-  const runs = found.flatMap((one) => (one.kind === "run" ? [readTeamRun(one.run)] : []));
-  if (runs.length > 0) return runsShown(runs, from, asked);
+  for await (const { kind } of found()) if (kind === "run") return runsShown(runsOf(found), from, asked);
+  const chains = await Array.fromAsync(found());
   return chainsShown(
-    found.flatMap(({ kind, around, ...one }) =>
+    chains.flatMap(({ kind, around, ...one }) =>
       kind === "chain" && "chain" in one ? [{ chain: readTrajectory(one.chain), reward: around?.reward }] : [],
     ),
     from,
@@ -42,54 +44,84 @@ export async function recordsShown(records: AsyncIterable<unknown>, from: string
   );
 }
 
-function runsShown(all: readonly TeamRun[], from: string, { item, out }: Pick<Asked, "item" | "out">): Shown {
+type RunsToShow = Omit<RunIndex, "close">;
+
+/** Runs that stand in a file one after another. */
+function runsOf(found: () => AsyncIterable<FoundRecord>): RunsToShow {
+  async function* runs() {
+    for await (const one of found()) if (one.kind === "run") yield readTeamRun(one.run);
+  }
+  return {
+    runs,
+    async *summaries() {
+      for await (const run of runs()) yield summariseRun(run);
+    },
+    async find(item) {
+      const fitting: TeamRun[] = [];
+      for await (const run of runs()) if (run.id.startsWith(item) || run.taskId === item) fitting.push(run);
+      return fitting;
+    },
+    async newest(count) {
+      const ids: string[] = [];
+      for await (const { id } of runs()) if (ids.push(id) > count) ids.shift();
+      return ids.reverse();
+    },
+  };
+}
+
+async function runsShown(
+  runs: RunsToShow,
+  from: string,
+  { item, out }: Pick<Asked, "item" | "out">,
+  notes: readonly string[] = [],
+): Promise<Shown> {
   if (item !== undefined) {
-    const runs = all.filter((run) => run.id.startsWith(item) || run.taskId === item);
-    if (runs.length === 0) throw noneOf(from, "run", item, all);
+    const found = await runs.find(item);
+    if (found.length === 0) throw noneOf(from, "run", item, (await runs.newest(5)).reverse());
     return {
-      json: runs.map(summariseRun),
-      text: runs.map((run) => runTree(run, out.width)).join("\n\n"),
-      records: each(runs),
+      json: found.map(summariseRun),
+      text: found.map((run) => runTree(run, out.width)).join("\n\n"),
+      records: each(found),
+      notes,
     };
   }
-  if (all.length === 0)
-    return {
-      json: [],
+  const reasons = new Map<string, number>();
+  let [count, shaped, trainable, priced] = [0, 0, 0, false];
+  const all: string[][] = [];
+  for await (const run of runs.summaries()) {
+    count++;
+    if (run.completeness.inferred?.includes("run")) shaped++;
+    if (run.refused === null) trainable++;
+    if (run.costUsd > 0) priced = true;
+    for (const reason of run.reasons) reasons.set(reason, (reasons.get(reason) ?? 0) + 1);
+    all.push([
+      cut(run.id, 24),
+      String(run.agents.length),
+      String(run.modelCalls),
+      String(run.toolCalls),
+      String(run.tokens.billed),
+      run.refused === null ? "yes" : `no: ${run.reasons.join(", ")}`,
+      `$${run.costUsd.toFixed(6)}`,
+      cut(run.question, 50),
+    ]);
+  }
+  const get = { records: runs.runs, get json() { return Array.fromAsync(runs.summaries()); } }; // biome-ignore format: one line
+  if (count === 0)
+    return Object.assign(get, {
       text: "",
-      notes: [`no runs in ${from} yet. Record with: coa record proxy --to <server>`],
-      records: each(all),
-    };
-  const runs = all.map(summariseRun);
-  const priced = runs.some(({ costUsd }) => costUsd > 0);
-  const rows = runs.map((run) => [
-    cut(run.id, 24),
-    String(run.agents.length),
-    String(run.modelCalls),
-    String(run.toolCalls),
-    String(run.tokens.billed),
-    run.refused === null ? "yes" : `no: ${run.reasons.join(", ")}`,
-    ...(priced ? [`$${run.costUsd.toFixed(6)}`] : []),
-    cut(run.question, 50),
-  ]);
-  const head = ["run", "agents", "calls", "tools", "tokens", "trainable", ...(priced ? ["cost"] : []), "question"];
-  const reasons = Map.groupBy(
-    runs.flatMap((run) => run.reasons),
-    (reason) => reason,
-  );
-  const why = [...reasons].map(([reason, { length }]) => `${reason} ${length}`).join(", ");
-  const shaped = runs.filter(({ completeness }) => completeness.inferred?.includes("run")).length;
-  const trainable = runs.filter((run) => run.refused === null).length;
-  return {
-    json: runs,
-    text: table([head, ...rows], ["left", "right", "right", "right", "right"]),
+      notes: [...notes, `no runs in ${from} yet. Record with: coa record proxy --to <server>`],
+    });
+  const head = ["run", "agents", "calls", "tools", "tokens", "trainable", "cost", "question"];
+  const rows = [head, ...all].map((row) => (priced ? row : row.toSpliced(6, 1)));
+  const why = [...reasons].map(([reason, times]) => `${reason} ${times}`).join(", ");
+  return Object.assign(get, {
+    text: table(rows, ["left", "right", "right", "right", "right"]),
     notes: [
-      ...(shaped > 0
-        ? [`${shaped} of ${runs.length} runs were put together from what was said: no run id was given`]
-        : []),
-      `${trainable} of ${runs.length} runs may be trained on${why ? `; not: ${why}` : ""}`,
+      ...notes,
+      ...(shaped > 0 ? [`${shaped} of ${count} runs were put together from what was said: no run id was given`] : []),
+      `${trainable} of ${count} runs may be trained on${why ? `; not: ${why}` : ""}`,
     ],
-    records: each(all),
-  };
+  });
 }
 
 function chainsShown(
@@ -100,7 +132,7 @@ function chainsShown(
   const chains = all.map(({ chain }) => chain);
   if (item !== undefined) {
     const found = chains.filter((chain) => chain.id.startsWith(item) || chain.taskId === item);
-    if (found.length === 0) throw noneOf(from, "chain", item, chains);
+    if (found.length === 0) throw noneOf(from, "chain", item, chains.slice(-5).map(({ id }) => id)); // biome-ignore format: one line
     return { json: found, text: found.map((chain) => chainText(chain, out.style)).join("\n\n"), records: each(found) };
   }
   const served = servedReport(chains);
@@ -139,8 +171,7 @@ const each = (records: readonly unknown[]) =>
     yield* records;
   };
 
-function noneOf(from: string, what: string, item: string, all: readonly { id: string }[]): UsageError {
-  const newest = all.slice(-5).map(({ id }) => id);
+function noneOf(from: string, what: string, item: string, newest: readonly string[]): UsageError {
   return new UsageError(
     newest.length === 0
       ? `there is no ${what} in ${from} yet`

@@ -13,7 +13,7 @@ export const showTraining: View = async (folder, asked) => {
   const records = rolloutsOf(folder);
   if (asked.item !== undefined || asked.all) {
     if (!records) throw new UsageError(`${folder} has no rollouts: it is not a run of coa train rl or opd`);
-    const shown = await recordsShown(records(), folder, asked);
+    const shown = await recordsShown(records, folder, asked);
     return asked.item === undefined ? { ...shown, records } : shown;
   }
   const file = join(folder, "metrics.jsonl");

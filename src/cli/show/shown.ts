@@ -3,7 +3,7 @@ import type { Output } from "../output.ts";
 
 /** A thing as it is printed. */
 export interface Shown {
-  /** What `--json` prints. */
+  /** What `--json` prints, or a promise of it. */
   json: unknown;
   text: string;
   /** Remarks beside the result. */

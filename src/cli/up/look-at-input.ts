@@ -32,15 +32,15 @@ export async function lookAtInput(path: string, as?: "documents" | "traces"): Pr
 
 /** The runs at a path; undefined where there are none and documents are possible. */
 async function tracesAt(path: string, sure: boolean): Promise<UpInput | undefined> {
-  let imported: Awaited<ReturnType<typeof importTraces>>;
+  const { runs: found, unreadable } = importTraces([path]);
+  let runs: TeamRun[];
   try {
-    imported = await importTraces([path]);
+    runs = await Array.fromAsync(found);
   } catch (error) {
     // A file of passages is not a trace; a trace with a broken line is, and must be said.
     if (sure || !(error instanceof UsageError)) throw error;
     return undefined;
   }
-  const { runs, unreadable } = imported;
   const problems = unreadable.map(({ file, reason }) => `not a trace: ${file}: ${reason}`);
   if (runs.length === 0 && sure)
     throw new UsageError(`${path} holds no traces${problems[0] ? ` (${problems[0]})` : ""}`);

@@ -3,8 +3,8 @@
  * offset, length), what a list shows of it, and which words it contains. All data stay in the JSONL files. One process
  * writes it (the worker), the others only read.
  */
-import { rmSync } from "node:fs";
 import { DatabaseSync } from "node:sqlite";
+import { openSqliteCache } from "../../base/files/sqlite-cache.ts";
 
 /** Raised when tables change: an index of another version is deleted. */
 const version = 4;
@@ -24,33 +24,12 @@ CREATE INDEX item_calls ON item (kind, toolCalls);
 CREATE INDEX item_reward ON item (kind, reward);
 CREATE INDEX item_cube ON item (kind, system, origin, family, ending, reward, file);
 CREATE VIRTUAL TABLE words USING fts5(body, content='', contentless_delete=1, detail=none, tokenize='unicode61');
-PRAGMA user_version = ${version};
 `;
 
 /** Opens the index; one of another version, or one that can't be read, is made again. */
 export function openCatalogDatabase(path: string, options: { readOnly?: boolean } = {}): DatabaseSync {
-  try {
-    return open(path, options.readOnly ?? false);
-  } catch (error) {
-    if (options.readOnly) throw error;
-    for (const end of ["", "-wal", "-shm"]) rmSync(`${path}${end}`, { force: true });
-    return open(path, false);
-  }
-}
-
-function open(path: string, readOnly: boolean): DatabaseSync {
-  const database = new DatabaseSync(path, { readOnly, timeout: 30_000 });
-  try {
-    if (readOnly) return database;
-    database.exec("PRAGMA journal_mode = WAL; PRAGMA synchronous = OFF; PRAGMA cache_size = -65536;");
-    const { user_version: found } = database.prepare("PRAGMA user_version").get() as { user_version: number };
-    if (found === 0) database.exec(`BEGIN; ${schema} COMMIT;`);
-    else if (found !== version) throw new Error(`an index of version ${found}`);
-    return database;
-  } catch (error) {
-    database.close();
-    throw error;
-  }
+  if (options.readOnly) return new DatabaseSync(path, { readOnly: true, timeout: 30_000 });
+  return openSqliteCache(path, { version, schema, pragmas: "PRAGMA journal_mode = WAL;" });
 }
 
 /** A file as the index knows it. */
