@@ -59,7 +59,13 @@ export interface RunParts {
 
 /** Puts a run together. */
 export function assembleRun(parts: RunParts): TeamRun {
-  const calls = [...parts.calls].sort((a, b) => (a.startedAt ?? 0) - (b.startedAt ?? 0));
+  // Foreign counts may be anything; none is below zero.
+  const above = ({ promptTokens, completionTokens, ...call }: CallParts): CallParts => ({
+    ...call,
+    promptTokens: Math.max(0, promptTokens),
+    completionTokens: Math.max(0, completionTokens),
+  });
+  const calls = parts.calls.map(above).sort((a, b) => (a.startedAt ?? 0) - (b.startedAt ?? 0));
   const messages: Record<string, Message> = {};
   const steps = calls.flatMap(withHostedCalls).map((call, index): TeamStep => {
     const { messages: seen, tools: _tools, truncated: _truncated, lost: _lost, ...more } = call;
