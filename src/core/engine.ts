@@ -179,8 +179,11 @@ export interface Engine {
   loadState(state: StateRef): Promise<void>;
   /** Deletes a saved state that the engine keeps elsewhere. */
   deleteState?(state: StateRef): Promise<void>;
-  /** Writes the weights alone, in Hugging Face layout. */
-  saveModel(folder: string): Promise<void>;
+  /**
+   * Writes the weights alone, in Hugging Face layout, as the numbers that the base model is stored in; `exact`: as all that training
+   * knows, for weights that are averaged.
+   */
+  saveModel(folder: string, options?: { exact?: boolean }): Promise<void>;
   /** Writes the adapter alone, in PEFT layout, where the engine trains one. */
   saveAdapter?(folder: string): Promise<void>;
   /** What it has computed since it was opened, where somebody pays for it: tokens of each kind, and what they cost. */

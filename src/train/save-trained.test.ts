@@ -39,6 +39,21 @@ describe("saveTrained", () => {
     assert.ok(written?.training[1]?.packageVersion);
   });
 
+  it("leaves the tokenizer's files that came with the weights as they are, and writes a card", async () => {
+    const model = join(root, "kept", "model");
+    const weights = async (folder: string) => {
+      await write("x")(folder);
+      await writeFile(join(folder, "tokenizer.json"), '{ "as": "it was" }');
+    };
+    await saveTrained(
+      { model },
+      { engine, tokenizer, weights, training: { stage: "sft" }, card: { command: "coa x" } },
+    );
+    assert.equal(await readFile(join(model, "tokenizer.json"), "utf8"), '{ "as": "it was" }');
+    assert.equal(existsSync(join(model, "tokenizer_config.json")), false);
+    assert.match(await readFile(join(model, "README.md"), "utf8"), /coa x/);
+  });
+
   it("writes other weights where they are given, and says nothing of a use that nobody knows", async () => {
     const model = join(root, "mean", "model");
     const options = { engine, tokenizer, training: { stage: "rl" } };

@@ -1,12 +1,15 @@
 /**
- * Writes a trained model so that it can be used without flags: weights and tokenizer in Hugging Face layout, and a `coa.json` with
- * how the model is used and every training that it has had.
+ * Writes a trained model so that it can be used without flags: weights and tokenizer in Hugging Face layout, a `coa.json` with
+ * how the model is used and every training that it has had, and a model card.
  */
+import { existsSync } from "node:fs";
+import { join } from "node:path";
 import { readModelUse, writeModelUse } from "../base/files/model-use-file.ts";
 import { packageVersion } from "../base/files/package-version.ts";
 import type { Engine } from "../core/engine.ts";
 import type { ModelTraining, ModelUse } from "../core/model-use.ts";
 import type { Tokenizer } from "../core/tokenizer.ts";
+import { type ModelCard, writeModelCard } from "./model-card.ts";
 
 export interface SaveTrainedOptions {
   engine: Pick<Engine, "saveModel" | "saveAdapter">;
@@ -19,18 +22,21 @@ export interface SaveTrainedOptions {
   use?: ModelUse;
   /** Writes other weights than the engine's: `(into) => averageModels(result.models, into)`. */
   weights?: (folder: string) => Promise<void>;
+  /** What the model card says beyond base, licence and data. */
+  card?: ModelCard;
 }
 
 /** Writes the model, the adapter or both into the folders given. */
 export async function saveTrained(
   folders: { model?: string; adapter?: string },
-  { engine, tokenizer, training, from, weights = engine.saveModel, ...options }: SaveTrainedOptions,
+  { engine, tokenizer, training, from, weights = engine.saveModel, card = {}, ...options }: SaveTrainedOptions,
 ): Promise<void> {
   const { model, adapter } = folders;
   if (adapter !== undefined) await engine.saveAdapter?.(adapter);
   if (model === undefined) return;
   await weights.call(engine, model);
-  await tokenizer.save(model);
+  // An engine that was opened from a folder has copied its tokenizer's files: they stay as they were, byte for byte.
+  if (!existsSync(join(model, "tokenizer.json"))) await tokenizer.save(model);
   const start = from === undefined ? undefined : await readModelUse(from);
   const use = options.use ?? start;
   const step = training && {
@@ -38,7 +44,9 @@ export async function saveTrained(
     packageVersion: packageVersion(),
     ...training,
   };
-  if (use) await writeModelUse(model, { ...use, training: [...(start?.training ?? []), ...(step ? [step] : [])] });
+  const trainings = [...(start?.training ?? []), ...(step ? [step] : [])];
+  if (use) await writeModelUse(model, { ...use, training: trainings });
+  await writeModelCard(model, trainings, card, from);
 }
 
 /** The last parts of a path: enough to recognise a model by, and nothing of the machine. */

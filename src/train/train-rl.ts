@@ -122,7 +122,7 @@ async function loop(setup: RlSetup, folder: RunFolder<Memory>, source: RolloutSo
         ...costOf(engine),
       },
     });
-    if (keptSteps.includes(step)) await engine.saveModel(modelOf(step));
+    if (keptSteps.includes(step)) await engine.saveModel(modelOf(step), { exact: true });
     if (step % keep.checkpointEvery === 0 || step === steps || signal?.aborted) await save(step);
     if (signal?.aborted) throw new StoppedError(`stopped after step ${step} of ${folder.path}`, { hint: continueIt });
   }

@@ -1,4 +1,6 @@
 /** What all training commands share: their own flags, and what is made of the section `train`. */
+import { redactText } from "../../base/redact/redact-text.ts";
+import { redactedText } from "../../base/redact/secret-names.ts";
 import type { Schedule } from "../../train/schedule.ts";
 import type { Options } from "../command.ts";
 import { choice, text, whole } from "../setting.ts";
@@ -11,6 +13,13 @@ export const trainOptions = {
   resume: choice(["auto", "never", "fresh"], "Continue a run of the same settings, refuse one, or delete it first", { default: "auto", valueName: "how", group: "output" }),
   seed: whole("Seed of order and sampling", { default: 1, min: 0, valueName: "n" }),
 } as const satisfies Options; // biome-ignore format: one flag a line
+
+/** The command as it was called, for the model card; secrets that were typed are left out. */
+export function calledAs(name: string): string | undefined {
+  const at = process.argv.indexOf(name.split(" ")[0]!);
+  const words = process.argv.slice(at).map((word) => word.replace(/^([\w.]+\.key)=.*/s, `$1=${redactedText}`));
+  return at === -1 ? undefined : redactText(`coa ${words.join(" ")}`);
+}
 
 /** What a rate is chosen by: the size (0 on a server), and what was set. */
 interface Trained {

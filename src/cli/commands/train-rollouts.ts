@@ -34,7 +34,7 @@ import {
   someTasks,
   type Teach,
 } from "./rl-settings.ts";
-import { type trainOptions, usualRate } from "./train-options.ts";
+import { calledAs, type trainOptions, usualRate } from "./train-options.ts";
 
 /** The sections of settings that a run of rollouts and updates reads, and which of their flags it does not show. */
 export const rolloutReads = [
@@ -131,6 +131,14 @@ export async function trainOnRollouts(
     tokenizer,
     from: start,
     training,
+    card: {
+      command: calledAs(command.name),
+      results: {
+        rollouts: result.rollouts,
+        "reward, first fifth": result.firstReward,
+        "reward, last fifth": result.lastReward,
+      },
+    },
     ...(result.models.length > 0 && { weights }),
   });
   out.endProgress();

@@ -9,7 +9,7 @@ import { defineCommand, onePositional } from "../command.ts";
 import { findTrainFolder, openTrainEngine, whereWritten } from "../open-train-engine.ts";
 import { assertFits, readExamples } from "../read-examples.ts";
 import { useOf } from "../trained-use.ts";
-import { optimizerOf, sftRates, trainOptions } from "./train-options.ts";
+import { calledAs, optimizerOf, sftRates, trainOptions } from "./train-options.ts";
 
 const examples = [
   "coa train sft .coa/dataset --model weights/afm-lab-2m --epochs 2 --out .coa/sft",
@@ -68,7 +68,9 @@ export default defineCommand({
     });
     const written = opened.folders(values.out);
     const step = { stage: "sft", data: dataset.manifest.fingerprint, seed };
-    await saveTrained(written, { engine, tokenizer, from: start, use: useOf(dataset.manifest), training: step });
+    const results = { steps: result.steps, loss: result.loss, ...result.figures };
+    const card = { command: calledAs(this.name), results };
+    await saveTrained(written, { engine, tokenizer, from: start, use: useOf(dataset.manifest), training: step, card });
     out.endProgress();
     for (const path of result.damaged)
       out.note(`damaged and set aside, so the run went on from the checkpoint before: ${path}`);

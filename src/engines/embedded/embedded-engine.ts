@@ -193,7 +193,7 @@ export async function openEmbeddedEngine(options: EmbeddedEngineOptions): Promis
       return folder;
     },
     loadState: (state) => thread.call("loadState", state),
-    saveModel: (folder) => thread.call("saveModel", folder),
+    saveModel: (folder, { exact = false } = {}) => thread.call("saveModel", { folder, exact }),
     saveAdapter: (folder) => thread.call("saveAdapter", folder),
     async close() {
       if (thread.ended) return;

@@ -49,7 +49,7 @@ export interface EngineCalls {
   closePolicy(policy: number): void;
   saveState(folder: string): Promise<void>;
   loadState(folder: string): Promise<void>;
-  saveModel(folder: string): Promise<void>;
+  saveModel(request: { folder: string; exact: boolean }): Promise<void>;
   saveAdapter(folder: string): Promise<void>;
   close(): Promise<void>;
 }

@@ -115,7 +115,10 @@ async function main(options: EmbeddedEngineOptions): Promise<void> {
       trainer.clearGradients();
       weightsChanged();
     },
-    saveModel: (folder) => saveModelFolder(folder, { config, parameters: effective }, { companionsFrom: companions }),
+    saveModel: ({ folder, exact }) => {
+      const how = { companionsFrom: companions, ...(exact && { type: "f32" as const }) };
+      return saveModelFolder(folder, { config, parameters: effective }, how);
+    },
     async saveAdapter(folder) {
       if (!adapter) throw new UsageError("this engine trains the whole model; open it with `lora` to have an adapter");
       await saveAdapterFolder(folder, adapter, { baseModel: companions });

@@ -63,7 +63,7 @@ export async function saveStateFolder(folder: string, state: EngineState, compan
     await writeFile(join(temporary, stateFile), `${JSON.stringify(json, null, 2)}\n`);
   };
   if (adapter) await saveAdapterFolder(folder, adapter, { baseModel: companionsFrom, writeMore });
-  else await saveModelFolder(folder, { config, parameters }, { companionsFrom, writeMore });
+  else await saveModelFolder(folder, { config, parameters }, { type: "f32", companionsFrom, writeMore });
 }
 
 /** Tells one base model from another: the beginning of every tensor. */

@@ -11,7 +11,7 @@ export interface AverageOptions {
   start?: { folder: string; share: number };
 }
 
-/** Writes the mean of model folders of one architecture into a folder, with the tokenizer files of the last. */
+/** Writes the mean of model folders of one architecture into a folder, with the tokenizer files and the number type of the start, or else the last. */
 export async function averageModels(
   folders: readonly string[],
   into: string,
@@ -33,5 +33,5 @@ export async function averageModels(
   };
   for (const [index, folder] of others.entries()) await moveTowards(folder, 1 / (index + 2));
   if (options.start && share > 0) await moveTowards(options.start.folder, share);
-  await saveModelFolder(into, mean, { companionsFrom: folders.at(-1)! });
+  await saveModelFolder(into, mean, { companionsFrom: options.start?.folder ?? folders.at(-1)! });
 }

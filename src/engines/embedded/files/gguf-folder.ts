@@ -28,6 +28,8 @@ export async function ggufToFolder(
         await write("tokenizer.json", JSON.stringify(tokenizer, null, 1));
         await write("tokenizer_config.json", JSON.stringify(tokenizerConfig, null, 2));
         if (typeof use === "string") await write("coa.json", use);
+        const licence = metadata.get("general.license");
+        if (typeof licence === "string") await write("README.md", `---\nlicense: ${licence.replace(/\s+/g, " ")}\n---`);
       },
     },
   );

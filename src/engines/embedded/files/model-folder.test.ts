@@ -57,6 +57,34 @@ describe("saveModelFolder and loadModelFolder", () => {
     }
   });
 
+  it("keep the number type, the config's other keys and the licence of the folder that a model comes from", async () => {
+    const from = join(folder, "bf16-start");
+    await saveModelFolder(from, { config, parameters }, { type: "bf16" });
+    const json = JSON.parse(await readFile(join(from, "config.json"), "utf8"));
+    const known = { ...json, bos_token_id: 1, eos_token_id: [2, 7], pad_token_id: 2, initializer_range: 0.04 };
+    await writeFile(join(from, "config.json"), JSON.stringify(known));
+    await writeFile(join(from, "LICENSE"), "Apache");
+    const trained = join(folder, "bf16-trained");
+    await saveModelFolder(trained, { config, parameters }, { companionsFrom: from });
+    for (const file of ["config.json", "LICENSE", "model.safetensors"])
+      assert.deepEqual(await readFile(join(trained, file)), await readFile(join(from, file)), file);
+    const wide = join(folder, "bf16-wide");
+    await saveModelFolder(wide, { config, parameters }, { companionsFrom: from, type: "f32" });
+    const wider = JSON.parse(await readFile(join(wide, "config.json"), "utf8"));
+    assert.deepEqual(wider, { ...known, torch_dtype: "float32" });
+    // Another shape has another config: nothing of the old one may contradict it.
+    const other = modelConfig({
+      vocabularySize: 40,
+      hiddenSize: 16,
+      layers: 1,
+      heads: 4,
+      kvHeads: 2,
+      intermediateSize: 24,
+    });
+    await saveModelFolder(wide, { config: other, parameters: initialParameters(other, 5) }, { companionsFrom: from });
+    assert.equal(JSON.parse(await readFile(join(wide, "config.json"), "utf8")).num_hidden_layers, 1);
+  });
+
   it("copy the tokenizer's files and leave others behind", async () => {
     const from = join(folder, "with-tokenizer");
     await saveModelFolder(

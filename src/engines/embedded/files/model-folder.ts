@@ -6,12 +6,20 @@
 
 import { copyFile, readdir, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { isDeepStrictEqual } from "node:util";
 import { readJson } from "../../../base/files/read-json.ts";
 import { currentFolder, writeFolder } from "../../../base/files/write-folder.ts";
 import { CoaError } from "../../../core/errors.ts";
 import { configFromHuggingFace, configToHuggingFace, type ModelConfig } from "../model/config.ts";
 import { checkParameters, headName, type ParameterSet, parameterShapes } from "../model/parameters.ts";
-import { readSafetensors, sizeOf, type Tensor, type TensorType, writeSafetensors } from "./safetensors.ts";
+import {
+  readSafetensors,
+  readSafetensorsHeader,
+  sizeOf,
+  type Tensor,
+  type TensorType,
+  writeSafetensors,
+} from "./safetensors.ts";
 
 const configFile = "config.json";
 const generationFile = "generation_config.json";
@@ -31,6 +39,8 @@ const companionFiles = new Set([
   "merges.txt",
   "chat_template.jinja",
   "chat_template.json",
+  "LICENSE",
+  "NOTICE",
 ]);
 
 export interface LoadedModel {
@@ -106,10 +116,10 @@ async function weightFiles(folder: string): Promise<Map<string, string[] | undef
 }
 
 export interface SaveModelOptions {
-  /** How the numbers are stored; default f32. */
+  /** How the numbers are stored; default: as in the folder of `companionsFrom`, else f32. */
   type?: TensorType;
   generationConfig?: Record<string, unknown>;
-  /** Copies tokenizer and template files from this folder. */
+  /** Copies tokenizer, template and licence files from this folder, and what its config says beyond the architecture. */
   companionsFrom?: string;
   /** Further files, by name, for example a tokenizer's `save`. */
   writeMore?: (folder: string) => Promise<void>;
@@ -124,16 +134,39 @@ export async function saveModelFolder(
   options: SaveModelOptions = {},
 ): Promise<void> {
   checkParameters(model.config, model.parameters, `the model to be written to ${folder}`);
-  const type = options.type ?? "f32";
-  const torchType = { f32: "float32", f16: "float16", bf16: "bfloat16" }[type];
   const from = options.companionsFrom === undefined ? undefined : await currentFolder(options.companionsFrom);
+  const type = options.type ?? (from === undefined ? "f32" : await storedType(from));
   const companions = from === undefined ? [] : await companionsOf(from);
   await writeFolder(folder, async (temporary) => {
     for (const name of companions) await copyFile(join(from!, name), join(temporary, name));
     await options.writeMore?.(temporary);
-    await writeJson(join(temporary, configFile), { ...configToHuggingFace(model.config), torch_dtype: torchType });
+    await writeConfig(join(temporary, configFile), model.config, type, from);
     if (options.generationConfig) await writeJson(join(temporary, generationFile), options.generationConfig);
     await writeWeights(temporary, model.parameters, type, options.maxShardBytes ?? Number.POSITIVE_INFINITY);
+  });
+}
+
+const torchTypes = { f32: "float32", f16: "float16", bf16: "bfloat16" };
+
+/** The type of a folder's weights: that of the first tensor; double precision comes back as f32, and so does what has no weights. */
+async function storedType(folder: string): Promise<TensorType> {
+  if (!(await isFile(join(folder, weightsFile))) && !(await isFile(join(folder, indexFile)))) return "f32";
+  const [file] = (await weightFiles(folder)).keys();
+  const [first] = (await readSafetensorsHeader(join(folder, file!))).tensors.values();
+  const type = first?.dtype.toLowerCase();
+  return type === "f16" || type === "bf16" ? type : "f32";
+}
+
+/** The config of the folder that a model comes from, ids of special tokens and all, where it is of the same architecture. */
+async function writeConfig(path: string, config: ModelConfig, type: TensorType, from?: string): Promise<void> {
+  const known = from === undefined ? undefined : join(from, configFile);
+  const had = known && (await isFile(known)) ? ((await readJson(known, "")) as Record<string, unknown>) : undefined;
+  const same = had !== undefined && isDeepStrictEqual(configFromHuggingFace(had, known), config);
+  const key = had && "dtype" in had ? "dtype" : "torch_dtype";
+  if (same && had[key] === torchTypes[type]) return copyFile(known!, path);
+  await writeJson(path, {
+    ...(same ? had : configToHuggingFace(config)),
+    [same ? key : "torch_dtype"]: torchTypes[type],
   });
 }
 
