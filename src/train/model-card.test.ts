@@ -25,7 +25,7 @@ describe("writeModelCard", () => {
     assert.match(card, /\| loss \| 0.5 \|/);
     assert.match(
       await read(second!),
-      /base_model: "smollm2"\nlicense: apache-2.0[^]*\| rl \| sft\/model \| d2 \| 2 \|/,
+      /base_model: "smollm2"\nlicense: apache-2.0[\s\S]*\| rl \| sft\/model \| d2 \| 2 \|/,
     );
     await writeModelCard(base!, [{ stage: "sft" }], {});
     assert.match(await read(base!), /Licence: not known/);
