@@ -9,7 +9,7 @@ import type { Task } from "../core/task.ts";
 import type { Tool } from "../core/tool.ts";
 import type { Trajectory } from "../core/trajectory.ts";
 import { priceOf } from "../core/usage.ts";
-import { tokenCounter } from "../language/observation.ts";
+import { plainFor, tokenCounter } from "../language/observation.ts";
 import { stopStrings, toolTags } from "../language/profile.ts";
 import { systemPrompt } from "../language/system-prompt.ts";
 import { describeTools, type KnownTool, withTools } from "../language/with-tools.ts";
@@ -148,11 +148,15 @@ export function chainSetup(options: ChainOptions): ChainSetup {
     price: () => priceOf(options.prices, options.model.name),
     count: tokenCounter(model),
     clock: options.clock ?? (() => performance.now()),
-    prompt: (task) => [
-      ...(system === false ? [] : [{ role: "system" as const, content: system }]),
-      ...(task.history ?? []),
-      { role: "user" as const, content: task.question },
-    ],
+    prompt(task) {
+      // A tokenizer of ours encodes what was asked as plain text; a server would read special tokens in it.
+      const plain = onTokens ? (text: string) => text : plainFor(model);
+      return [
+        ...(system === false ? [] : [{ role: "system" as const, content: system }]),
+        ...(task.history ?? []).map((message) => ({ ...message, content: plain(message.content) })),
+        { role: "user" as const, content: plain(task.question) },
+      ];
+    },
   };
 }
 

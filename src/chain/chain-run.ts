@@ -73,7 +73,7 @@ export function noteViolations(run: ChainRun, violations: readonly Violation[]):
 /** Appends an observation by a tool or by the runtime and advances the state. */
 export function observe(run: ChainRun, text: string, by: "tool" | "runtime", call?: Segment["call"]): void {
   const { profile, context } = run;
-  const { segment, cutCharacters } = observation(profile, text, by, run.model.tokenizer);
+  const { segment, cutCharacters } = observation(profile, text, by, run.model);
   if (call) segment.call = cutCharacters > 0 ? { ...call, cutCharacters } : call;
   segment.endedAt = run.elapsedMs();
   segment.startedAt = segment.endedAt - (call?.ms ?? 0);

@@ -35,7 +35,7 @@ export async function compact(run: ChainRun): Promise<void> {
   const tokensBefore = context.size();
   if (!known) await record(run, { type: "compaction", call, replaced });
   const shown = replaced.map(({ segment, text }): [number, Segment] => {
-    return [segment, observation(run.profile, text, "tool", run.model.tokenizer).segment];
+    return [segment, observation(run.profile, text, "tool", run.model).segment];
   });
   context.replace(new Map(shown));
   run.compactions.push({

@@ -36,10 +36,10 @@ export async function runChain(task: Task, options: ChainOptions): Promise<Traje
 /** The same with everything prepared, for batches. */
 export async function runPrepared(id: string, task: Task, setup: ChainSetup, replay: Replay): Promise<Trajectory> {
   if (replay.trajectory && isFinal(replay.trajectory, setup)) return replay.trajectory;
-  const run = chainRun(id, task, setup, replay);
   const { model, profile } = setup;
   const { question, id: taskId } = task;
-  const unprepared = await model.prepare?.(run.signal).catch((error: unknown) => ({ error }));
+  const unprepared = await model.prepare?.(setup.signal).catch((error: unknown) => ({ error }));
+  const run = chainRun(id, task, setup, replay); // with what the server said of itself
   run.onEvent?.({ type: "chain-start", trajectoryId: id, taskId, question, profile: profile.name, model: model.name });
   let result: Result;
   try {

@@ -150,7 +150,7 @@ function clientReport(run: ChainRun, tool: Tool, inputs: readonly unknown[], seg
     if (!result) return { outcome: { tool: tool.name, input, ok: false, output: noneLeft, ms: 0 }, executed: false };
     const { output, failed = false } = result;
     const text = failed ? errorText(tool.name, outputText(output)) : outputText(output);
-    const shown = neutralFor(run.profile)(text);
+    const shown = neutralFor(run.profile, run.model)(text);
     run.usage.toolCalls++;
     run.onEvent?.({ type: "tool-result", callId, tool: tool.name, ok: !failed, output: shown, ms: 0 });
     return { outcome: { tool: tool.name, input, ok: !failed, output: shown, ms: 0 }, executed: true };
@@ -218,7 +218,7 @@ async function execute(run: ChainRun, tool: Tool, input: unknown, step: number, 
       tool: tool.name,
       input,
       ok,
-      output: neutralFor(run.profile)(output),
+      output: neutralFor(run.profile, run.model)(output),
       ms,
       ...(answeredBy && { answeredBy }),
       ...(fault && { fault }),

@@ -72,6 +72,8 @@ export interface Model {
   encodePrompt?(prompt: readonly Message[]): number[];
   /** Present where the model works on tokens: tags become special ids, and answers in a schema are held to it by token masks. */
   readonly tokenizer?: Tokenizer;
+  /** What its server reads as special tokens, where the server or its chat template says so; a tokenizer says it itself. */
+  readonly specialStrings?: readonly string[];
   /** Finds out what the server can do; called once before the first call, so that `capabilities` are true from then on. */
   prepare?(signal?: AbortSignal): Promise<void>;
   /** Forgets what the model keeps for a chain (its cache). */
@@ -111,6 +113,8 @@ export interface ChatModel {
   readonly name: string;
   chat(request: ChatRequest): Promise<ChatReply>;
   countTokens?(text: string): number;
+  /** What its server reads as special tokens, where it says so. */
+  readonly specialStrings?: readonly string[];
 }
 
 /** US dollars per million tokens. */

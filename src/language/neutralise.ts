@@ -5,7 +5,7 @@
  * form, `‹answer›`; the rest of the text stays exactly as it was. Doing it twice changes nothing.
  */
 
-/** Strings that mean something to widespread chat templates; `<|…|>` of any kind is always covered. */
+/** Strings that mean something to widespread chat templates, for models that do not tell theirs; `<|…|>` is always covered. */
 const templateNames = ["s", "bos", "eos", "pad", "unk", "im_start", "im_end", "start_of_turn", "end_of_turn", "tool_call", "tool_response", "sys"]; // biome-ignore format: one list
 
 const bracketLookalikes: Record<string, string> = {};
@@ -26,27 +26,43 @@ for (const pair of lookalikePairs.split(" ")) {
 const invisible = /[\p{Cf}\p{Mn}\p{Me}\u115f\u1160\u3164\uffa0]/u;
 const suspicious = /[<[\u0080-\uffff]|&(?:[lL]|#|[aA])/;
 
+export interface NeutraliserOptions {
+  /** Strings that the model in use reads as special tokens, as its tokenizer or its server names them. */
+  specials?: Iterable<string>;
+  /** Tags that are structure where the text stands, and stay. */
+  kept?: Iterable<string>;
+}
+
 /** Makes the function that neutralises text for these tags. */
-export function neutraliser(tags: Iterable<string>): (text: string) => string {
+export function neutraliser(tags: Iterable<string>, options: NeutraliserOptions = {}): (text: string) => string {
+  const kept = new Set(options.kept);
   const own = [...tags].map(escapeRegExp).join("|");
-  const names = `${own}|${templateNames.join("|")}`;
+  const names = [...(own ? [own] : []), ...templateNames.filter((name) => !kept.has(name))].join("|");
+  const { bracketed, others } = sortSpecials(options.specials ?? [], kept);
   // A tag: brackets tight around the name, closed or not; or with spaces and attributes, when closed.
   const pattern = new RegExp(
     [
+      ...others.map(escapeRegExp),
       `<{1,2}\\s*(?:/\\s*)?(?:${names})(?![\\w-])[^<>]{0,80}?>{1,2}`,
-      `<{1,2}/?(?:${own})(?![\\w-])`,
+      ...(own ? [`<{1,2}/?(?:${own})(?![\\w-])`] : []),
       "<\\|[^<>|]{0,80}\\|?>?",
       "\\[/?(?:inst|available_tools|tool_calls|tool_results|/?sys)\\]",
+      ...(bracketed.size > 0 ? ["(?<shape><[^<>]{1,80}>|\\[[^\\[\\]]{1,80}\\])"] : []),
     ].join("|"),
     "g",
   );
   return (text) => {
-    if (!suspicious.test(text)) return text;
+    if (others.length === 0 && !suspicious.test(text)) return text;
     const { folded, placeOf } = fold(text);
     const pieces: string[] = []; // joined at the end: a text of many tags is not copied for each of them
     let from = 0;
     pattern.lastIndex = 0;
     for (let match = pattern.exec(folded); match; match = pattern.exec(folded)) {
+      const shape = match.groups?.["shape"];
+      if (shape !== undefined && !bracketed.has(shape)) {
+        pattern.lastIndex = match.index + 1; // one may begin inside of it
+        continue;
+      }
       const start = placeOf(match.index);
       if (start < from) continue;
       pieces.push(text.slice(from, start), readable(match[0]));
@@ -54,6 +70,19 @@ export function neutraliser(tags: Iterable<string>): (text: string) => string {
     }
     return from === 0 ? text : pieces.join("") + text.slice(from);
   };
+}
+
+/** Special strings as a folded text has them; those in brackets are looked up, because some tokenizers have thousands. */
+function sortSpecials(specials: Iterable<string>, kept: ReadonlySet<string>) {
+  const bracketed = new Set<string>();
+  const others = new Set<string>();
+  for (const special of specials) {
+    const folded = fold(special).folded;
+    if (kept.has(/^<\/?([\w-]+)>$/.exec(special)?.[1] ?? "") || folded.trim().length < 3) continue;
+    if (/^(?:<[^<>]{1,80}>|\[[^[\]]{1,80}\])$/.test(folded)) bracketed.add(folded);
+    else if (/[^\p{L}\p{N}\s]/u.test(folded)) others.add(folded); // a word or white space is no structure
+  }
+  return { bracketed, others: [...others].sort((a, b) => b.length - a.length) };
 }
 
 const plainRun = /[\0-%'-\x7f]+/y;
@@ -151,7 +180,8 @@ function entityCharacter(entity: RegExpExecArray): string {
 
 /** `‹` and `›` never fold to brackets, so what is written here is never found again. */
 function readable(structure: string): string {
-  return structure.replaceAll(/[<[]+|[>\]]+|\|/g, (bracket) => harmless[bracket[0]!]!);
+  const changed = structure.replaceAll(/[<[]+|[>\]]+|\|/g, (bracket) => harmless[bracket[0]!]!);
+  return changed === structure ? `${structure[0]}·${structure.slice(1)}` : changed;
 }
 
 const harmless: Record<string, string> = { "<": "‹", "[": "‹", ">": "›", "]": "›", "|": "¦" };

@@ -9,7 +9,6 @@
 import { estimateTokens } from "../base/count/token-estimate.ts";
 import type { Model } from "../core/model.ts";
 import type { Profile } from "../core/profile.ts";
-import type { Tokenizer } from "../core/tokenizer.ts";
 import type { Segment } from "../core/trajectory.ts";
 import { neutraliser } from "./neutralise.ts";
 import { defaultStyle, tagNameOf, tagNames } from "./profile.ts";
@@ -45,29 +44,51 @@ const commonTags = [...new Set(Object.values(builtInProfiles).flatMap(tagNames))
 /** One neutraliser for each set of further tags: they are few, and making one costs more than using it. */
 const neutralisers = new Map<string, (text: string) => string>();
 
-function neutral(tags: readonly string[]): (text: string) => string {
+function neutral(tags: readonly string[], specials: readonly string[] = untold): (text: string) => string {
   const all = [...new Set([...commonTags, ...tags])];
+  if (specials.length > 0) return neutraliser(all, { specials });
   const key = all.join(" ");
   let made = neutralisers.get(key);
   if (!made) neutralisers.set(key, (made = neutraliser(all)));
   return made;
 }
 
-const byProfile = new WeakMap<Profile, (text: string) => string>();
+/** What tells the special tokens of a model: its tokenizer, or what its server says. */
+export type SpecialsOf = Pick<Model, "tokenizer" | "specialStrings">;
 
-/** Takes out of a text everything that could be read as structure of a chain of this profile. */
-export function neutralFor(profile: Profile): (text: string) => string {
-  let made = byProfile.get(profile);
-  if (!made) byProfile.set(profile, (made = neutral(tagNames(profile))));
+const untold: readonly string[] = [];
+const byProfile = new WeakMap<Profile, WeakMap<object, (text: string) => string>>();
+
+/** Takes out of a text everything that could be read as structure of a chain of this profile, or as a special token of the model. */
+export function neutralFor(profile: Profile, model: SpecialsOf = {}): (text: string) => string {
+  const { tokenizer, specialStrings = untold } = model;
+  let known = byProfile.get(profile);
+  if (!known) byProfile.set(profile, (known = new WeakMap()));
+  let made = known.get(tokenizer ?? specialStrings);
+  if (!made) known.set(tokenizer ?? specialStrings, (made = neutral(tagNames(profile), specialsOf(model))));
   return made;
+}
+
+/** The strings that a model reads as special tokens, as far as it is known. */
+export function specialsOf({ tokenizer, specialStrings = untold }: SpecialsOf): readonly string[] {
+  return tokenizer ? [...tokenizer.specialTokens.keys()] : specialStrings;
+}
+
+/** Takes out of a question, of what was said before it or of instructions what the model could read as a special token. */
+export function plainFor(model: SpecialsOf, kept: Iterable<string> = []): (text: string) => string {
+  return neutraliser([], { specials: specialsOf(model), kept });
 }
 
 /** Makes the function that writes outputs of these tools for agents who read them outside a chain: the team's members. */
 export function toolText(
   tools: Iterable<{ name: string }>,
   maxCharacters = defaultStyle.maxCharacters,
+  specials: readonly string[] = untold,
 ): (text: string) => string {
-  const clean = neutral([...tools].map((tool) => tagNameOf(tool.name)));
+  const clean = neutral(
+    [...tools].map((tool) => tagNameOf(tool.name)),
+    specials,
+  );
   return (text) => cutMiddle(clean(text), maxCharacters).text;
 }
 
@@ -76,15 +97,16 @@ export function observation(
   profile: Profile,
   text: string,
   by: "tool" | "runtime",
-  tokenizer?: Tokenizer,
+  model: SpecialsOf = {},
 ): { segment: Segment; cutCharacters: number } {
   const { layout, maxCharacters } = profile.style;
-  const shown = cutMiddle(neutralFor(profile)(text), maxCharacters);
+  const shown = cutMiddle(neutralFor(profile, model)(text), maxCharacters);
   const tag = profile.observation;
   const segment: Segment = { tag, text: shown.text, by };
   const before = layout === "paper" ? `\n<${tag}>\n` : `<${tag}>`;
   const after = layout === "paper" ? `\n</${tag}>\n\n` : `</${tag}>`;
   if (layout === "paper") segment.raw = before + shown.text + after;
+  const { tokenizer } = model;
   if (tokenizer) {
     segment.tokens = [
       ...tokenizer.encodeWithSpecials(before),

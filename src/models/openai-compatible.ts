@@ -17,7 +17,14 @@ import type { RenderPrompt } from "../tokenizers/chat-template.ts";
 import { llamaAddress } from "./llama-completion.ts";
 import { chatOnce } from "./openai-chat.ts";
 import { continueText } from "./openai-continue.ts";
-import { continuesMessages, givesIds, readServerFacts, type ServerFacts, type ServerKind } from "./server-kind.ts";
+import {
+  continuesMessages,
+  givesIds,
+  readServerFacts,
+  type ServerFacts,
+  type ServerKind,
+  specialsIn,
+} from "./server-kind.ts";
 
 export type ContinueMode = "completions" | "continue" | "turns";
 
@@ -91,6 +98,7 @@ export function openaiCompatible(
   const baseURL = addressOf(options.baseURL ?? env["OPENAI_BASE_URL"]);
   const apiKey = options.apiKey ?? env["OPENAI_API_KEY"];
   const { tokenizer } = options;
+  const ownSpecials = [...(tokenizer?.specialTokens.keys() ?? [])];
   const http = httpClient(options);
   const connection: Connection = {
     options,
@@ -126,7 +134,8 @@ export function openaiCompatible(
         options.onNote?.(`${baseURL} does not say what it is: ${messageOf(error)}`);
       }
     }
-    if (connection.facts.kind === "llama.cpp") await readWindow(signal);
+    if (connection.facts.kind === "llama.cpp") await describe(llamaAddress(baseURL, "props"), signal);
+    if (connection.facts.kind === "vllm") await describe(baseURL.replace(/\/v1$/, "/tokenizer_info"), signal);
     connection.model ||= connection.facts.models[0] ?? "";
     if (connection.model === "") {
       throw new CoaError(
@@ -155,19 +164,16 @@ export function openaiCompatible(
     }
     options.onNote?.(`${connection.model} at ${baseURL} (${connection.facts.kind}): ${connection.mode}`);
   }
-  /** llama.cpp divides its context among its slots; what one chain gets is in `/props`. */
-  async function readWindow(signal: AbortSignal | undefined): Promise<void> {
+  /** What the server says of its tokenizer; llama.cpp divides its context among its slots and tells what one chain gets. */
+  async function describe(address: string, signal: AbortSignal | undefined): Promise<void> {
     try {
-      const answer = await http.send("GET", llamaAddress(baseURL, "props"), undefined, {
-        headers: connection.headers(undefined),
-        signal,
-      });
+      const answer = await http.send("GET", address, undefined, { headers: connection.headers(undefined), signal });
       const props = asObject(parseJson(await answer.text()));
       const window = asNumber(asObject(props?.["default_generation_settings"])?.["n_ctx"]);
       const all = connection.facts.contextWindow ?? 0;
       // Slots that share one cache fail each other's calls when it is full: then one call is made at a time.
       if (window && (asNumber(props?.["total_slots"]) ?? 1) * window > all) turn = semaphore(1);
-      if (window) connection.facts = { ...connection.facts, contextWindow: window };
+      connection.facts = { ...connection.facts, specials: specialsIn(props), ...(window && { contextWindow: window }) };
     } catch (error) {
       if (signal?.aborted) throw error; // an old server, or one that hides it: what /models says is kept
     }
@@ -196,6 +202,9 @@ export function openaiCompatible(
     },
     get tokenizer() {
       return connection.tokenizer;
+    },
+    get specialStrings() {
+      return connection.facts.specials ?? ownSpecials;
     },
     ...(tokenizer
       ? {

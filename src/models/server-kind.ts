@@ -3,6 +3,8 @@
  * string, grammars, token ids. `GET /models` tells which server it is and how long its context is.
  */
 
+import { asArray, asObject, asString, type Json } from "../core/json-value.ts";
+
 export type ServerKind = "vllm" | "sglang" | "llama.cpp" | "openai" | "other";
 
 export interface ServerFacts {
@@ -10,6 +12,8 @@ export interface ServerFacts {
   contextWindow?: number;
   /** The names of the models it serves. */
   models: string[];
+  /** What it reads as special tokens, where it says so. */
+  specials?: readonly string[];
 }
 
 /** Reads the answer of `GET /models`. */
@@ -61,4 +65,24 @@ export function keepStopFields(kind: ServerKind): Record<string, unknown> {
 /** OpenAI itself refuses more; elsewhere the runtime cuts what comes after the others. */
 export function stopsFor(kind: ServerKind, stop: readonly string[]): readonly string[] {
   return kind === "openai" || kind === "other" ? stop.slice(0, 4) : stop;
+}
+
+/**
+ * What a server's description of its tokenizer (`/props` of llama.cpp, `/tokenizer_info` of vLLM) names as special: tokens by
+ * themselves, and what its chat template writes around messages.
+ */
+export function specialsIn(described: Json | undefined): string[] {
+  const named = ["bos_token", "eos_token", "unk_token", "pad_token"].map((field) => described?.[field]);
+  const added = Object.values(asObject(described?.["added_tokens_decoder"]) ?? {});
+  const listed = asArray(described?.["additional_special_tokens"]);
+  const tokens = [...named, ...added, ...listed].map((token) => asString(asObject(token)?.["content"] ?? token) ?? "");
+  const template = asString(described?.["chat_template"])?.slice(0, 200_000) ?? "";
+  // The template's own text, and the texts within its code.
+  const code = template.match(/\{[{%][\s\S]*?[%}]\}/g) ?? [];
+  const texts = [
+    template.replace(/\{[{%#][\s\S]*?[%}#]\}/g, "\n"),
+    ...code.flatMap((part) => part.match(/'[^']*'|"[^"]*"/g) ?? []),
+  ];
+  const markers = texts.flatMap((text) => text.match(/<[^<>\s'"]{1,60}>|\[\/?[A-Za-z_]{2,40}\]/g) ?? []);
+  return [...new Set([...tokens.filter((token) => token !== ""), ...markers])];
 }

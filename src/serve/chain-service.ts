@@ -18,6 +18,7 @@ import type { JsonSchema, Tool } from "../core/tool.ts";
 import type { Trajectory } from "../core/trajectory.ts";
 import type { Usage } from "../core/usage.ts";
 import { readJsonAnswer } from "../language/json-schema.ts";
+import { plainFor } from "../language/observation.ts";
 import { advance, startState } from "../language/profile.ts";
 import { systemPrompt } from "../language/system-prompt.ts";
 import { type KnownTool, withTools } from "../language/with-tools.ts";
@@ -168,7 +169,9 @@ export function chainService(options: ChainServiceOptions, suspended: SuspendedC
         ...(continues && { from, results: continues.results }),
         // A model of our own was taught with the bare question: it has never seen instructions.
         ...(prompt !== false &&
-          instructions && { systemPrompt: `${prompt ?? systemPrompt(exact, known as Tool[])}\n\n${instructions}` }),
+          instructions && {
+            systemPrompt: `${prompt ?? systemPrompt(exact, known as Tool[])}\n\n${model.tokenizer ? instructions : plainFor(model)(instructions)}`,
+          }),
         limits: within(defaults.limits ?? {}, askedLimits(request, from?.usage, model)),
         sampling: { ...defaults.sampling, ...request.sampling },
         signal,
@@ -207,6 +210,7 @@ export function chainService(options: ChainServiceOptions, suspended: SuspendedC
     knows: (asked) => asked === undefined || asked === name || asked === model.name || asked === "coa",
     place,
     async start(request, signal) {
+      await model.prepare?.(signal).catch(() => {}); // so that it is known what its server reads as special; the chain says what broke
       const chain = resolve(request, suspended.seal, signal);
       const release = await place(request.owner, signal);
       return (async function* () {

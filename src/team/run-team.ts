@@ -15,7 +15,7 @@ import type { Task } from "../core/task.ts";
 import type { TeamRun } from "../core/team-run.ts";
 import type { Tool } from "../core/tool.ts";
 import { priceOf } from "../core/usage.ts";
-import { toolText } from "../language/observation.ts";
+import { plainFor, toolText } from "../language/observation.ts";
 import { defaultStyle } from "../language/profile.ts";
 import { standardTeam, type TeamMember } from "./agents.ts";
 import { createMeter, type TeamBudget } from "./budget.ts";
@@ -109,9 +109,15 @@ function openSession(task: Task, options: TeamOptions, now: () => number, starte
     ...options.limits,
   };
   const { question, history, session, family } = task;
+  const specials = [...new Set(players.values().flatMap(({ specialStrings = [] }) => specialStrings))];
+  const plain = plainFor({ specialStrings: specials });
   const given = { question, ...(history && { history }), ...(session && { session }), ...(family && { family }) };
   return {
-    task,
+    task: {
+      ...task,
+      question: plain(question),
+      ...(history && { history: history.map((message) => ({ ...message, content: plain(message.content) })) }),
+    },
     runId,
     topology,
     team,
@@ -124,6 +130,7 @@ function openSession(task: Task, options: TeamOptions, now: () => number, starte
     show: toolText(
       team.flatMap((member) => member.tools),
       limits.outputCharacters,
+      specials,
     ),
     priceOf: (model) => priceOf(options.prices, model.name),
     temperature: options.temperature,

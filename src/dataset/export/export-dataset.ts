@@ -12,6 +12,7 @@ import { UsageError } from "../../core/errors.ts";
 import type { Task } from "../../core/task.ts";
 import type { Tokenizer } from "../../core/tokenizer.ts";
 import type { Trajectory } from "../../core/trajectory.ts";
+import { plainFor } from "../../language/observation.ts";
 import type { Profile } from "../../language/profile.ts";
 import { type ExampleOptions, exampleNames } from "../trajectory-to-example.ts";
 import {
@@ -26,6 +27,7 @@ import {
   verlTaskRow,
 } from "./formats.ts";
 import { type ColumnType, writeParquet } from "./parquet.ts";
+import { plainTrajectories } from "./plain-trajectory.ts";
 
 /** The formats by name: what each is for, and whether it is made of trajectories or of tasks. */
 export const exportFormats = {
@@ -132,15 +134,20 @@ async function* formatRows(options: ExportOptions): AsyncGenerator<Row<object>> 
   if (exportFormats[format].of === "tasks") {
     if (!options.tasks) throw new UsageError(`the ${format} format is made of tasks, and none were given`);
     let index = 0;
-    for await (const task of options.tasks) yield verlTaskRow(task, index++, options);
+    const plain = plainFor({ tokenizer });
+    for await (const task of options.tasks)
+      yield verlTaskRow({ ...task, question: plain(task.question) }, index++, options);
     return;
   }
   if (!options.trajectories) throw new UsageError(`the ${format} format is made of trajectories, and none were given`);
-  for await (const trajectory of options.trajectories) {
+  const ofTokens = format === "trl" || format === "llama-factory-pretokenised";
+  const plain = plainTrajectories(tokenizer);
+  for await (const given of options.trajectories) {
+    const trajectory = ofTokens ? given : plain(given);
     if (format === "llama-factory") yield shareGptRow(trajectory);
     else if (format === "openai") yield openAiRow(trajectory, options);
     else if (format === "afm-alpaca") yield afmAlpacaRow(trajectory);
-    else if (format === "trl" || format === "llama-factory-pretokenised") {
+    else if (ofTokens) {
       if (!tokenizer) throw new UsageError(`the ${format} format holds token ids: give the model's tokenizer`);
       const row = (format === "trl" ? trlRow : pretokenisedRow)(
         trajectory,
