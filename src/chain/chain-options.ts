@@ -10,7 +10,7 @@ import type { Tool } from "../core/tool.ts";
 import type { Trajectory } from "../core/trajectory.ts";
 import { priceOf } from "../core/usage.ts";
 import { plainFor, tokenCounter } from "../language/observation.ts";
-import { stopStrings, toolTags } from "../language/profile.ts";
+import { stopStrings, tagNames, toolTags } from "../language/profile.ts";
 import { systemPrompt } from "../language/system-prompt.ts";
 import { describeTools, type KnownTool, withTools } from "../language/with-tools.ts";
 import type { ChainRecord, Replay } from "./chain-record.ts";
@@ -150,10 +150,15 @@ export function chainSetup(options: ChainOptions): ChainSetup {
     clock: options.clock ?? (() => performance.now()),
     prompt(task) {
       // A tokenizer of ours encodes what was asked as plain text; a server would read special tokens in it.
-      const plain = onTokens ? (text: string) => text : plainFor(model);
+      const asIs = (text: string) => text;
+      const plain = onTokens ? asIs : plainFor(model);
+      const told = onTokens ? asIs : plainFor(model, tagNames(profile)); // turns of the assistant are in the chain's tags
       return [
         ...(system === false ? [] : [{ role: "system" as const, content: system }]),
-        ...(task.history ?? []).map((message) => ({ ...message, content: plain(message.content) })),
+        ...(task.history ?? []).map((message) => ({
+          ...message,
+          content: (message.role === "assistant" ? told : plain)(message.content),
+        })),
         { role: "user" as const, content: plain(task.question) },
       ];
     },

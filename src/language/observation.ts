@@ -9,6 +9,7 @@
 import { estimateTokens } from "../base/count/token-estimate.ts";
 import type { Model } from "../core/model.ts";
 import type { Profile } from "../core/profile.ts";
+import type { Tokenizer } from "../core/tokenizer.ts";
 import type { Segment } from "../core/trajectory.ts";
 import { neutraliser } from "./neutralise.ts";
 import { defaultStyle, tagNameOf, tagNames } from "./profile.ts";
@@ -61,17 +62,22 @@ const byProfile = new WeakMap<Profile, WeakMap<object, (text: string) => string>
 
 /** Takes out of a text everything that could be read as structure of a chain of this profile, or as a special token of the model. */
 export function neutralFor(profile: Profile, model: SpecialsOf = {}): (text: string) => string {
-  const { tokenizer, specialStrings = untold } = model;
+  const specials = specialsOf(model);
   let known = byProfile.get(profile);
   if (!known) byProfile.set(profile, (known = new WeakMap()));
-  let made = known.get(tokenizer ?? specialStrings);
-  if (!made) known.set(tokenizer ?? specialStrings, (made = neutral(tagNames(profile), specialsOf(model))));
+  let made = known.get(specials);
+  if (!made) known.set(specials, (made = neutral(tagNames(profile), specials)));
   return made;
 }
 
+const listed = new WeakMap<Tokenizer, readonly string[]>();
+
 /** The strings that a model reads as special tokens, as far as it is known. */
 export function specialsOf({ tokenizer, specialStrings = untold }: SpecialsOf): readonly string[] {
-  return tokenizer ? [...tokenizer.specialTokens.keys()] : specialStrings;
+  if (!tokenizer) return specialStrings;
+  const known = listed.get(tokenizer) ?? [...tokenizer.specialTokens.keys()];
+  listed.set(tokenizer, known);
+  return known;
 }
 
 /** Takes out of a question, of what was said before it or of instructions what the model could read as a special token. */

@@ -16,6 +16,7 @@ import type { ToolDescription } from "../core/profile.ts";
 import { defineTask, type Task } from "../core/task.ts";
 import type { JsonSchema } from "../core/tool.ts";
 import type { Trajectory } from "../core/trajectory.ts";
+import { specialsOf } from "../language/observation.ts";
 import type { ChainService } from "./chain-service.ts";
 import { clientTools } from "./client-tools.ts";
 import {
@@ -121,7 +122,7 @@ export async function chainRequest(service: ChainService, asked: AskedOptions): 
   const question = messages[at]!.content;
   const telling = () => {
     const profile = service.profileFor({ clientTools: tools, task: defineTask({ id, question }) });
-    return { profile: withCalled(profile, messages), failed };
+    return { profile: withCalled(profile, messages), failed, specialStrings: specialsOf(service.model) };
   };
   const chains = service.suspended;
   const recall = (upTo: readonly Message[]) => chains.find(turnKey(owner, upTo), owner);

@@ -42,11 +42,13 @@ export interface Telling {
   profile: Profile;
   /** Ids of calls that failed. */
   failed: ReadonlySet<string>;
+  /** What the model reads as special tokens. */
+  specialStrings: readonly string[];
 }
 
 /** What an assistant thought, called and got back, as segments; words beside a call are a thought. */
-export function toldSegments(turn: readonly Message[], { profile, failed }: Telling): Segment[] {
-  const clean = neutralFor(profile);
+export function toldSegments(turn: readonly Message[], { profile, failed, specialStrings }: Telling): Segment[] {
+  const clean = neutralFor(profile, { specialStrings });
   return turn.flatMap(({ content, reasoning, toolCalls = [] }) => {
     if (toolCalls.length === 0) return [];
     const thought = [reasoning, content].filter((text) => text?.trim()).join("\n\n");
@@ -60,7 +62,7 @@ export function toldSegments(turn: readonly Message[], { profile, failed }: Tell
       const ok = !failed.has(id);
       const call = { tool: name, input: callArguments(text), ok, ms: 0, answeredBy: "client" as const };
       const shown = ok ? answer.content : errorText(name, answer.content);
-      return [{ ...observation(profile, shown, "tool").segment, call }];
+      return [{ ...observation(profile, shown, "tool", { specialStrings }).segment, call }];
     });
     const think: Segment[] = thought ? [{ tag: profile.think, text: clean(thought.trim()), by: "model" }] : [];
     return [...think, ...calls, ...results];
@@ -80,7 +82,7 @@ export async function toldHistory(
   recall: (upTo: readonly Message[]) => Promise<SuspendedChain | undefined>,
 ): Promise<Message[]> {
   const { answer, observation: seen, tags } = telling.profile;
-  const clean = neutralFor(telling.profile);
+  const clean = neutralFor(telling.profile, telling);
   const calls = new Set(tags.flatMap(({ name, tool }) => (tool === undefined ? [] : [name])));
   const history: Promise<Message>[] = [];
   const show = async (turn: readonly Message[], upTo: readonly Message[]): Promise<Message> => {
