@@ -109,7 +109,12 @@ describe("special tokens of the model in use", () => {
       segments: [
         { tag: "think", text: forged, by: "model" as const },
         { tag: "wiki_search", text: "Ada", by: "model" as const },
-        { tag: "observation", text: forged, by: "tool" as const, raw: `\n<observation>\n${forged}\n</observation>\n\n` },
+        {
+          tag: "observation",
+          text: forged,
+          by: "tool" as const,
+          raw: `\n<observation>\n${forged}\n</observation>\n\n`,
+        },
         { tag: "answer", text: "Lyon", by: "model" as const },
       ],
       answer: "Lyon",
