@@ -9,34 +9,13 @@ import type { Message } from "../core/message.ts";
 import type { Model } from "../core/model.ts";
 import { type Segment, writtenForm } from "../core/trajectory.ts";
 
-export interface ChainContext {
-  readonly prompt: readonly Message[];
-  readonly promptTokens: readonly number[] | undefined;
-  readonly segments: readonly Segment[];
-  text(): string;
-  tokens(): readonly number[] | undefined;
-  /** Adds a segment by a tool or the runtime. */
-  append(segment: Segment): void;
-  /** Adds what the model wrote in a turn whose calls were already counted. */
-  appendTurn(segments: readonly Segment[]): void;
-  /** Shows other segments in the place of these. */
-  replace(replacements: ReadonlyMap<number, Segment>): void;
-  isReplaced(index: number): boolean;
-  /** Tokens the next call will send: as last counted, plus what was added since. */
-  size(): number;
-  /** Tokens of it that an earlier call has already processed. */
-  seen(): number;
-  /** The count of a finished call: what was sent, and what of its completion was kept. */
-  counted(promptTokens: number, keptTokens: number): void;
-}
-
 /** A context with only the prompt; `known` are its ids, where it was tokenised before. */
 export function chainContext(
   prompt: readonly Message[],
   model: Model,
   count: (text: string) => number,
   known?: readonly number[],
-): ChainContext {
+) {
   const promptTokens = model.tokenizer ? (known?.slice() ?? model.encodePrompt?.(prompt)) : undefined;
   const promptSize = promptTokens?.length ?? prompt.reduce((sum, message) => sum + messageTokens(message, count), 0);
   const segments: Segment[] = [];
@@ -58,18 +37,21 @@ export function chainContext(
     segments,
     text: () => text,
     tokens: () => tokens,
-    append(segment) {
+    /** Adds a segment by a tool or the runtime. */
+    append(segment: Segment) {
       segments.push(segment);
       write(segment);
       fresh += sizeOf(segment);
     },
-    appendTurn(turn) {
+    /** Adds what the model wrote in a turn whose calls were already counted. */
+    appendTurn(turn: readonly Segment[]) {
       for (const segment of turn) {
         segments.push(segment);
         write(segment);
       }
     },
-    replace(replacements) {
+    /** Shows other segments in the place of these. */
+    replace(replacements: ReadonlyMap<number, Segment>) {
       const first = Math.min(...replacements.keys());
       let untouched = promptSize;
       let change = 0;
@@ -87,12 +69,18 @@ export function chainContext(
       seen = Math.min(seen, untouched);
       fresh = Math.max(0, total - seen);
     },
-    isReplaced: (index) => replaced.has(index),
+    isReplaced: (index: number) => replaced.has(index),
+    /** Tokens the next call will send: as last counted, plus what was added since. */
     size: () => seen + fresh,
+    /** Tokens of it that an earlier call has already processed. */
     seen: () => seen,
-    counted(promptCount, keptCount) {
+    /** The count of a finished call: what was sent, and what of its completion was kept. */
+    counted(promptCount: number, keptCount: number) {
       seen = promptCount + keptCount;
       fresh = 0;
     },
   };
 }
+
+/** What the model sees, and how large it is. */
+export type ChainContext = ReturnType<typeof chainContext>;

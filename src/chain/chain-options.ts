@@ -2,8 +2,7 @@
 import { optionNames } from "../base/work/check-options.ts";
 import type { ChainEvent } from "../core/events.ts";
 import type { Journal } from "../core/journal.ts";
-import type { Message } from "../core/message.ts";
-import type { Model, Price, Prices } from "../core/model.ts";
+import type { Model, Prices } from "../core/model.ts";
 import type { ChainLanguage, Profile } from "../core/profile.ts";
 import type { Task } from "../core/task.ts";
 import type { Tool } from "../core/tool.ts";
@@ -82,41 +81,8 @@ export interface ChainOptions {
   clock?: () => number;
 }
 
-/** The options with their defaults filled in: made once, used by all chains of a batch. */
-export interface ChainSetup {
-  readonly model: Model;
-  /** The profile with exactly the tools given. */
-  readonly profile: Profile;
-  /** The same with the tags of missing tools, so that a call of one is read as a call and the model is told. */
-  readonly reading: Profile;
-  /** Profile and tools by value, as the trajectory keeps them. */
-  readonly language: ChainLanguage;
-  readonly tools: ReadonlyMap<string, Tool>;
-  /** Names of the tools among them that the caller runs. */
-  readonly clientTools: ReadonlySet<string>;
-  readonly from: Trajectory | undefined;
-  readonly results: Readonly<Record<string, ClientResult>>;
-  readonly session: string | undefined;
-  readonly limits: Limits;
-  readonly enforcement: Enforcement;
-  readonly sampling: Sampling;
-  readonly compaction: CompactionOptions;
-  readonly stop: readonly string[];
-  readonly journal: Journal<ChainRecord> | undefined;
-  readonly policyVersion: number | undefined;
-  readonly meta: Record<string, unknown> | undefined;
-  readonly onEvent: ((event: ChainEvent) => void) | undefined;
-  readonly signal: AbortSignal | undefined;
-  /** Asked when needed: a server may tell them only once it was reached. */
-  contextWindow(): number;
-  price(): Price | undefined;
-  count(text: string): number;
-  clock(): number;
-  prompt(task: Task): Message[];
-}
-
 /** Checks and completes the options. */
-export function chainSetup(options: ChainOptions): ChainSetup {
+export function chainSetup(options: ChainOptions) {
   const { model } = options;
   const { tools, prompt, language, reading } = derived(options);
   const { profile } = language;
@@ -124,10 +90,14 @@ export function chainSetup(options: ChainOptions): ChainSetup {
   const system = options.systemPrompt ?? prompt();
   return {
     model,
+    /** The profile with exactly the tools given. */
     profile,
+    /** The same with the tags of missing tools, so that a call of one is read as a call and the model is told. */
     reading,
+    /** Profile and tools by value, as the trajectory keeps them. */
     language,
     tools,
+    /** Names of the tools among them that the caller runs. */
     clientTools: new Set(options.clientTools?.map((tool) => tool.name)),
     from: options.from,
     results: options.results ?? {},
@@ -144,11 +114,12 @@ export function chainSetup(options: ChainOptions): ChainSetup {
     meta: options.meta,
     onEvent: options.onEvent,
     signal: options.signal,
+    /** Asked when needed: a server may tell them only once it was reached. */
     contextWindow: () => model.capabilities.contextWindow ?? Number.POSITIVE_INFINITY,
     price: () => priceOf(options.prices, options.model.name),
     count: tokenCounter(model),
     clock: options.clock ?? (() => performance.now()),
-    prompt(task) {
+    prompt(task: Task) {
       // A tokenizer of ours encodes what was asked as plain text; a server would read special tokens in it.
       const asIs = (text: string) => text;
       const plain = onTokens ? asIs : plainFor(model);
@@ -164,6 +135,9 @@ export function chainSetup(options: ChainOptions): ChainSetup {
     },
   };
 }
+
+/** The options with their defaults filled in: made once, used by all chains of a batch. */
+export type ChainSetup = ReturnType<typeof chainSetup>;
 
 interface Derived {
   tools: ReadonlyMap<string, Tool>;

@@ -30,22 +30,6 @@ export interface CallOutcome extends ReceivedCall {
   keptTokens: number;
 }
 
-export interface ModelTurn {
-  /** Everything kept so far in this turn. */
-  text(): string;
-  tokens(): readonly number[];
-  /** Reads one call's events into the turn. */
-  read(
-    events: AsyncIterable<ContinueEvent>,
-    count: (text: string) => number,
-    promptTokens: number,
-  ): Promise<CallOutcome>;
-  /** Feeds a recorded call through the same reader. */
-  replay(received: ReceivedCall): void;
-  /** Ends the turn: its segments in order, and what was wrong with their form. */
-  finish(): { segments: Segment[]; unclosed: ReadonlySet<Segment>; violations: Violation[] };
-}
-
 export interface TurnOptions {
   profile: Profile;
   /** Place of the turn's first segment in the chain. */
@@ -68,7 +52,7 @@ function readerOptions(profile: Profile): TagReaderOptions {
 }
 
 /** Begins a turn. */
-export function modelTurn({ profile, firstIndex, tokenizer, onEvent, now }: TurnOptions): ModelTurn {
+export function modelTurn({ profile, firstIndex, tokenizer, onEvent, now }: TurnOptions) {
   const segments: Segment[] = [];
   const unclosed = new Set<Segment>();
   const violations: Violation[] = [];
@@ -159,9 +143,11 @@ export function modelTurn({ profile, firstIndex, tokenizer, onEvent, now }: Turn
   }
 
   return {
+    /** Everything kept so far in this turn. */
     text: () => written,
     tokens: () => sampled.ids(),
-    async read(events, count, promptTokens) {
+    /** Reads one call's events into the turn. */
+    async read(events: AsyncIterable<ContinueEvent>, count: (text: string) => number, promptTokens: number) {
       const before = { text: written.length, tokens: sampled.length };
       sampled.settle();
       let text = "";
@@ -196,11 +182,13 @@ export function modelTurn({ profile, firstIndex, tokenizer, onEvent, now }: Turn
         keptTokens: sampled.length > 0 || cut || !usage ? kept : usage.completionTokens,
       };
     },
-    replay({ text, tokens = [], policyVersion: version }) {
+    /** Feeds a recorded call through the same reader. */
+    replay({ text, tokens = [], policyVersion: version }: ReceivedCall) {
       sampled.settle();
       policyVersion = version ?? policyVersion;
       feed(text, tokens, written.length);
     },
+    /** Ends the turn: its segments in order, and what was wrong with their form. */
     finish() {
       if (!finished) {
         finished = true;
@@ -212,3 +200,6 @@ export function modelTurn({ profile, firstIndex, tokenizer, onEvent, now }: Turn
     },
   };
 }
+
+/** A turn that is being written. */
+export type ModelTurn = ReturnType<typeof modelTurn>;

@@ -36,16 +36,6 @@ export interface TagReaderSink {
   problem?(problem: ReadProblem): void;
 }
 
-export interface TagReader {
-  /** Reads on. After a stop the rest is dropped, and `position` says where it stopped. */
-  write(chunk: string): void;
-  /** Ends what is open (a model ended its turn) and returns white space that belongs to no segment. The reader can be used further. */
-  end(): string;
-  /** How much of the stream was read, in UTF-16 units. */
-  position(): number;
-  stopped(): boolean;
-}
-
 /** Keep and reuse the object: what is derived from it is kept with it. */
 export interface TagReaderOptions {
   tags: readonly string[];
@@ -81,7 +71,7 @@ const isNameCode = (code: number) =>
 const leadingSpace = /^\s*/;
 
 /** Makes a reader that reports to `sink`. */
-export function tagReader(options: TagReaderOptions, sink: TagReaderSink): TagReader {
+export function tagReader(options: TagReaderOptions, sink: TagReaderSink) {
   const { tags, verbatim, longest } = tagsOf(options);
 
   let open: string | undefined; // tag of the segment being read; looseText when outside any tag but text has come
@@ -196,12 +186,14 @@ export function tagReader(options: TagReaderOptions, sink: TagReaderSink): TagRe
   }
 
   return {
-    write(chunk) {
+    /** Reads on. After a stop the rest is dropped, and `position` says where it stopped. */
+    write(chunk: string) {
       if (chunk === "" || stopped) return;
       const text = held === "" ? chunk : held + chunk;
       const kept = consume(text, false);
       held = kept === text.length ? "" : text.slice(kept);
     },
+    /** Ends what is open (a model ended its turn) and returns white space that belongs to no segment. The reader can be used further. */
     end() {
       if (held !== "") {
         const rest = held;
@@ -220,6 +212,7 @@ export function tagReader(options: TagReaderOptions, sink: TagReaderSink): TagRe
       return space;
     },
     // Methods, not getters: a getter that closes over one reader gives every reader a shape of its own, which the engine keeps.
+    /** How much of the stream was read, in UTF-16 units. */
     position: () => base + held.length,
     stopped: () => stopped,
   };

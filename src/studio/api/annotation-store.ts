@@ -5,18 +5,8 @@ import { inOrder } from "../../base/work/in-order.ts";
 import type { Annotation } from "../../core/annotation.ts";
 import { type ChainVerdicts, readAnnotations } from "../../dataset/read-annotations.ts";
 
-export interface AnnotationStore {
-  file: string;
-  /** The decisions that count now, by chain. */
-  verdicts(): Promise<ChainVerdicts>;
-  /** Lines of the file that can't be read, in words. */
-  problems(): readonly string[];
-  /** Resolves when the annotation is in the file. */
-  append(annotation: Annotation): Promise<void>;
-}
-
 /** The annotations in a file, which need not be there yet. */
-export function annotationStore(file: string): AnnotationStore {
+export function annotationStore(file: string) {
   let known: { size: number; mtime: number; verdicts: Promise<ChainVerdicts> } | undefined;
   let problems: string[] = [];
   const inTurn = inOrder();
@@ -31,6 +21,7 @@ export function annotationStore(file: string): AnnotationStore {
   };
   return {
     file,
+    /** The decisions that count now, by chain. */
     verdicts() {
       const { size = 0, mtimeMs: mtime = 0 } = statSync(file, { throwIfNoEntry: false }) ?? {};
       if (known?.size !== size || known.mtime !== mtime) {
@@ -40,7 +31,12 @@ export function annotationStore(file: string): AnnotationStore {
       }
       return known.verdicts;
     },
+    /** Lines of the file that can't be read, in words. */
     problems: () => problems,
-    append: (annotation) => inTurn(() => write(annotation)),
+    /** Resolves when the annotation is in the file. */
+    append: (annotation: Annotation) => inTurn(() => write(annotation)),
   };
 }
+
+/** The annotations of a workspace. */
+export type AnnotationStore = ReturnType<typeof annotationStore>;

@@ -2,29 +2,12 @@
 import { closeSync, openSync, readSync } from "node:fs";
 import { mkdir } from "node:fs/promises";
 import { dirname } from "node:path";
-import type { DatabaseSync } from "node:sqlite";
 import { startThread } from "../../base/work/thread.ts";
 import { type FileRow, openCatalogDatabase } from "./catalog-database.ts";
 import type { CatalogCalls, CatalogEvent, CatalogWork } from "./catalog-worker.ts";
 
-export interface Catalog {
-  readonly database: DatabaseSync;
-  /** Grows with every change of the data. */
-  readonly version: number;
-  /** Every file was read once. */
-  readonly isReady: boolean;
-  files(): FileRow[];
-  /** Files that could not be read, with why. */
-  problems(): { path: string; problem: string }[];
-  /** Calls back at every event until the returned function is called. */
-  onEvent(listener: (event: CatalogEvent) => void): () => void;
-  /** Resolves when every file was read once. */
-  ready(): Promise<void>;
-  close(): Promise<void>;
-}
-
 /** Starts the thread and opens the catalog for reading. */
-export async function openCatalog(path: string, paths: readonly string[], lookMs = 250): Promise<Catalog> {
+export async function openCatalog(path: string, paths: readonly string[], lookMs = 250) {
   await mkdir(dirname(path), { recursive: true });
   // Made here first, so that the reader below finds its tables.
   openCatalogDatabase(path).close();
@@ -57,18 +40,23 @@ export async function openCatalog(path: string, paths: readonly string[], lookMs
   const listed = database.prepare("SELECT * FROM file ORDER BY path");
   return {
     database,
+    /** Grows with every change of the data. */
     get version() {
       return version;
     },
+    /** Every file was read once. */
     get isReady() {
       return isReady;
     },
     files: () => listed.all() as unknown as FileRow[],
+    /** Files that could not be read, with why. */
     problems: () => [...problems].map(([path, problem]) => ({ path, problem })),
-    onEvent(listener) {
+    /** Calls back at every event until the returned function is called. */
+    onEvent(listener: (event: CatalogEvent) => void) {
       listeners.add(listener);
       return () => listeners.delete(listener);
     },
+    /** Resolves when every file was read once. */
     ready: () => readiness.promise,
     async close() {
       await thread.call("stop").catch(() => {});
@@ -78,6 +66,9 @@ export async function openCatalog(path: string, paths: readonly string[], lookMs
     },
   };
 }
+
+/** The catalog of what was opened. */
+export type Catalog = Awaited<ReturnType<typeof openCatalog>>;
 
 /** The bytes of a file between two places. */
 export function readRange(path: string, offset: number, length: number): Buffer {

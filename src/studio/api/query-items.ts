@@ -58,27 +58,10 @@ const rewardBucket =
   "CASE WHEN reward IS NULL THEN 'none' WHEN reward <= 0 THEN '0' WHEN reward >= 1 THEN '1' ELSE 'between' END";
 const columnOf = (name: FacetName) => (name === "reward" ? rewardBucket : name);
 
-export interface ItemQueries {
-  page(filter: ItemFilter, sort: { by: ItemSort; down: boolean }, offset: number, limit: number): ItemPage;
-  facets(filter: ItemFilter): FacetView[];
-  /** Numbers of all items that fit, in order. */
-  ids(filter: ItemFilter): Int32Array;
-  byId(id: number): ItemView | undefined;
-  /** Numbers of the chains with any of these keys, each with its key. */
-  withKeys(keys: Iterable<string>): Map<number, string>;
-  /** One item by its key, in a certain file where several have the key; undefined where there is none. */
-  find(kind: ItemView["kind"], key: string, file?: string): ItemView | undefined;
-  /** Chains that were distilled from a run. */
-  chainsOf(runKey: string): ItemView[];
-  /** Everything that was done for a task. */
-  ofTask(taskId: string): ItemView[];
-  counts(): Record<string, number>;
-}
-
 type Cube = { values: Record<FacetName, string>; count: number }[];
 
 /** Queries over an index whose files lie below `root`. */
-export function itemQueries(catalog: Catalog, root: string): ItemQueries {
+export function itemQueries(catalog: Catalog, root: string) {
   const { database } = catalog;
   const remembered = new Map<string, { version: number; value: unknown }>();
   const remember = <T>(name: string, make: () => T): T => {
@@ -153,7 +136,7 @@ export function itemQueries(catalog: Catalog, root: string): ItemQueries {
     });
 
   return {
-    page(filter, { by, down }, offset, limit) {
+    page(filter: ItemFilter, { by, down }: { by: ItemSort; down: boolean }, offset: number, limit: number) {
       const total = cube(filter).reduce((sum, { values, count }) => sum + (passes(values, filter) ? count : 0), 0);
       const { sql, bound } = condition(filter);
       const order = `${sorts[by]} ${down ? "DESC" : "ASC"}${by === "order" ? "" : `, id ${down ? "DESC" : "ASC"}`}`;
@@ -166,7 +149,7 @@ export function itemQueries(catalog: Catalog, root: string): ItemQueries {
       const found = new Map(itemsWhere(`id IN (${wanted.join(",")})`).map((item) => [item.id, item]));
       return { rows: wanted.flatMap((id) => found.get(id) ?? []), total, offset };
     },
-    facets(filter) {
+    facets(filter: ItemFilter) {
       const all = cube(filter);
       return facetNames.map((name) => {
         const counts = new Map<string, number>();
@@ -182,20 +165,25 @@ export function itemQueries(catalog: Catalog, root: string): ItemQueries {
         };
       });
     },
-    ids: (filter) => idsOf(filter, "id ASC"),
-    byId: (id) => itemsWhere("id = ?", id)[0],
-    withKeys(keys) {
+    /** Numbers of all items that fit, in order. */
+    ids: (filter: ItemFilter) => idsOf(filter, "id ASC"),
+    byId: (id: number) => itemsWhere("id = ?", id)[0],
+    /** Numbers of the chains with any of these keys, each with its key. */
+    withKeys(keys: Iterable<string>) {
       const statement = database.prepare("SELECT id FROM item WHERE key = ? AND +kind = 'chain'");
       const found = new Map<number, string>();
       for (const key of keys) for (const { id } of statement.all(key)) found.set(Number(id), key);
       return found;
     },
-    find(kind, key, file) {
+    /** One item by its key, in a certain file where several have the key; undefined where there is none. */
+    find(kind: ItemView["kind"], key: string, file?: string) {
       const found = itemsWhere("key = ? AND +kind = ? ORDER BY id DESC LIMIT 50", key, kind);
       return file === undefined ? found[0] : found.find((item) => item.file === file);
     },
-    chainsOf: (runKey) => itemsWhere("runId = ? ORDER BY id LIMIT 50", runKey),
-    ofTask: (taskId) => itemsWhere("taskId = ? ORDER BY id LIMIT 500", taskId),
+    /** Chains that were distilled from a run. */
+    chainsOf: (runKey: string) => itemsWhere("runId = ? ORDER BY id LIMIT 50", runKey),
+    /** Everything that was done for a task. */
+    ofTask: (taskId: string) => itemsWhere("taskId = ? ORDER BY id LIMIT 500", taskId),
     counts: () =>
       remember("counts", () => {
         const rows = database.prepare("SELECT kind, count(*) AS count FROM item GROUP BY kind").all();
@@ -203,6 +191,9 @@ export function itemQueries(catalog: Catalog, root: string): ItemQueries {
       }),
   };
 }
+
+/** Every question about items. */
+export type ItemQueries = ReturnType<typeof itemQueries>;
 
 /** Words as a query of the full text: all of them, the last one as a beginning. Undefined where there are none. */
 function matchOf(text: string): string | undefined {

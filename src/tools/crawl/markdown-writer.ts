@@ -4,26 +4,8 @@
  */
 import { openNames } from "./open-names.ts";
 
-export interface MarkdownWriter {
-  /** Running text; `verbatim` inside a code fence. */
-  text(text: string, verbatim: boolean): void;
-  /** What comes before a block's text on its line: `## `, `- `. The next block continues that line. */
-  lead(text: string): void;
-  openMark(mark: string): void;
-  /** Closes a mark, by `closing` where that differs; a mark around nothing is removed. */
-  closeMark(mark: string, closing?: string): void;
-  line(): void;
-  /** The text so far ends a block; `breaks` newlines before the next. */
-  block(breaks: number): void;
-  quote(change: number): void;
-  rule(): void;
-  startFence(): void;
-  endFence(): void;
-  finish(): string;
-}
-
 /** An empty Markdown text to write to. */
-export function markdownWriter(): MarkdownWriter {
+export function markdownWriter() {
   const done: string[] = []; // finished blocks with the breaks before them
   let block: string[] = []; // the block being written, in pieces: what is taken back costs nothing, however long the rest
   let breaks = 0; // newlines owed before the next text
@@ -47,7 +29,8 @@ export function markdownWriter(): MarkdownWriter {
   }
 
   return {
-    text(text, verbatim) {
+    /** Running text; `verbatim` inside a code fence. */
+    text(text: string, verbatim: boolean) {
       if (verbatim) {
         if (breaks > 0) settle();
         if (text !== "") block.push(text);
@@ -62,13 +45,14 @@ export function markdownWriter(): MarkdownWriter {
       leading = false;
       space = folded.endsWith(" ");
     },
-    lead(text) {
+    /** What comes before a block's text on its line: `## `, `- `. The next block continues that line. */
+    lead(text: string) {
       if (text.startsWith(" ")) space = false;
       settle();
       block.push(text);
       leading = true;
     },
-    openMark(mark) {
+    openMark(mark: string) {
       const led = leading;
       settle();
       if (!marks.open(mark)) return;
@@ -76,7 +60,8 @@ export function markdownWriter(): MarkdownWriter {
       block.push(mark);
       leading = true;
     },
-    closeMark(mark, closing = mark) {
+    /** Closes a mark, by `closing` where that differs; a mark around nothing is removed. */
+    closeMark(mark: string, closing: string = mark) {
       const index = marks.close(mark);
       if (index === undefined) return;
       const { at, blockNumber, led } = places[index]!;
@@ -89,11 +74,12 @@ export function markdownWriter(): MarkdownWriter {
     line() {
       if (!leading) breaks = Math.max(breaks, 1);
     },
-    block(count) {
+    /** The text so far ends a block; `breaks` newlines before the next. */
+    block(count: number) {
       if (!leading) breaks = Math.max(breaks, count);
       else space = false;
     },
-    quote(change) {
+    quote(change: number) {
       quoteDepth = Math.min(20, Math.max(0, quoteDepth + change));
     },
     rule() {

@@ -2,7 +2,7 @@
  * Collects postings document by document and turns them round once at the end (a counting sort by term), so memory
  * stays at about twelve bytes per posting while building and six after. Texts are not kept.
  */
-import { lengthNorms, type Postings } from "./postings.ts";
+import { lengthNorms } from "./postings.ts";
 import { forEachTerm, type TokenizeOptions } from "./tokenize.ts";
 
 export interface RankingOptions extends TokenizeOptions {
@@ -14,17 +14,10 @@ export interface RankingOptions extends TokenizeOptions {
   titleBoost?: number;
 }
 
-export interface PostingsBuilder {
-  /** Adds the next document. */
-  add(document: { title?: string; text: string }): void;
-  /** Everything added so far, and the terms' numbers. The builder is spent afterwards. */
-  finish(): { postings: Postings; terms: Map<string, number> };
-}
-
 const largestChunk = 1 << 20;
 
 /** A builder of postings; options are explained in `RankingOptions`. */
-export function postingsBuilder(options: RankingOptions = {}): PostingsBuilder {
+export function postingsBuilder(options: RankingOptions = {}) {
   const { k1 = 1.2, b = 0.75, titleBoost = 1 } = options;
   if (!Number.isInteger(titleBoost) || titleBoost < 0 || titleBoost > 1000)
     throw new RangeError(`titleBoost must be a whole number from 0 to 1000, got ${titleBoost}`);
@@ -68,7 +61,8 @@ export function postingsBuilder(options: RankingOptions = {}): PostingsBuilder {
   };
 
   return {
-    add({ title, text }) {
+    /** Adds the next document. */
+    add({ title, text }: { title?: string; text: string }) {
       if (title && titleBoost > 0) {
         weight = titleBoost;
         forEachTerm(title, options, emit);
@@ -91,6 +85,7 @@ export function postingsBuilder(options: RankingOptions = {}): PostingsBuilder {
       length = 0;
     },
 
+    /** Everything added so far, and the terms' numbers. The builder is spent afterwards. */
     finish() {
       const termCount = terms.size;
       const offsets = new Uint32Array(termCount + 1); // [term + 1]

@@ -10,15 +10,6 @@ import { whenThereIsRoom } from "./when-there-is-room.ts";
 
 type AnyChild = Pick<LineChild<never, unknown>, "kill" | "exited" | "alive">;
 
-export interface ChildPool<Child> {
-  /** Runs `work` with a child; `keep: false` ends the child afterwards. */
-  use<T>(sessionKey: string | undefined, work: (child: Child) => Promise<{ result: T; keep: boolean }>): Promise<T>;
-  endSession(sessionKey: string): void;
-  /** Starts the warm children now and waits for them. */
-  warmUp(): Promise<void>;
-  close(): Promise<void>;
-}
-
 const startTries = 3;
 
 interface Session<Child> {
@@ -34,7 +25,7 @@ export function childPool<Child extends AnyChild>(options: {
   /** Children kept ready; in `run` isolation the number of shared children. */
   warm: number;
   most: number;
-}): ChildPool<Child> {
+}) {
   const { start, isolation, warm } = options;
   const most = isolation === "run" ? warm : options.most;
   const ready: Promise<Child>[] = [];
@@ -168,8 +159,11 @@ export function childPool<Child extends AnyChild>(options: {
   }
 
   return {
-    use: (key, work) => (isolation === "run" || key === undefined ? once(work) : inSession(key, work)),
+    /** Runs `work` with a child; `keep: false` ends the child afterwards. */
+    use: <T>(key: string | undefined, work: (child: Child) => Promise<{ result: T; keep: boolean }>) =>
+      isolation === "run" || key === undefined ? once(work) : inSession(key, work),
     endSession,
+    /** Starts the warm children now and waits for them. */
     async warmUp() {
       fill();
       await Promise.all(ready);

@@ -6,15 +6,8 @@ import { Buffer } from "node:buffer";
 import { StringDecoder } from "node:string_decoder";
 import { joinCut } from "./limits.ts";
 
-/** A window over a stream: write bytes, then ask for the text with its middle cut out. */
-export interface OutputWindow {
-  write(bytes: Uint8Array): void;
-  text(): string;
-  readonly length: number;
-}
-
 /** Makes a window that shows at most `limit` characters. */
-export function outputWindow(limit: number): OutputWindow {
+export function outputWindow(limit: number) {
   const decoder = new StringDecoder("utf8");
   let head = "";
   let tail = "";
@@ -30,7 +23,7 @@ export function outputWindow(limit: number): OutputWindow {
     if (tail.length > 4 * limit + 65_536) tail = tail.slice(-limit);
   };
   return {
-    write: (bytes) => add(decoder.write(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength))),
+    write: (bytes: Uint8Array) => add(decoder.write(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength))),
     text() {
       add(decoder.end());
       return joinCut(head, tail.length >= limit ? tail : head.slice(tail.length - limit) + tail, length, limit);
@@ -40,3 +33,6 @@ export function outputWindow(limit: number): OutputWindow {
     },
   };
 }
+
+/** A window over a stream: write bytes, then ask for the text with its middle cut out. */
+export type OutputWindow = ReturnType<typeof outputWindow>;

@@ -4,22 +4,15 @@
  */
 import { steadyNow } from "../../base/work/steady-clock.ts";
 
-export interface KeyPool {
-  readonly size: number;
-  /** The next usable key; undefined when all are refused. A pausing key is given when all are pausing. */
-  next(): string | undefined;
-  rest(key: string, forMs: number): void;
-  refuse(key: string): void;
-}
-
 /** A pool of keys; one text may hold several, separated by `|`, `,` or spaces. */
-export function keyPool(keys: string | readonly string[], now: () => number = steadyNow): KeyPool {
+export function keyPool(keys: string | readonly string[], now: () => number = steadyNow) {
   const list = [...new Set((typeof keys === "string" ? keys.split(/[|,\s]+/) : keys).filter((key) => key !== ""))];
   const restingUntil = new Map<string, number>();
   const refused = new Set<string>();
   let turn = 0;
   return {
     size: list.length,
+    /** The next usable key; undefined when all are refused. A pausing key is given when all are pausing. */
     next() {
       const usable = list.filter((key) => !refused.has(key));
       if (usable.length === 0) return undefined;
@@ -32,7 +25,10 @@ export function keyPool(keys: string | readonly string[], now: () => number = st
       }
       return usable.reduce((a, b) => ((restingUntil.get(a) ?? 0) <= (restingUntil.get(b) ?? 0) ? a : b));
     },
-    rest: (key, forMs) => void restingUntil.set(key, now() + forMs),
-    refuse: (key) => void refused.add(key),
+    rest: (key: string, forMs: number) => void restingUntil.set(key, now() + forMs),
+    refuse: (key: string) => void refused.add(key),
   };
 }
+
+/** Keys that are used in turn. */
+export type KeyPool = ReturnType<typeof keyPool>;

@@ -5,21 +5,11 @@ import { askJson, onEvents, soon } from "../server.ts";
 
 const pageRows = 100;
 
-export interface ItemPages {
-  readonly total?: number;
-  readonly error?: string;
-  row(index: number): ItemView | undefined;
-  /** Asks for the pages that hold these rows. */
-  want(first: number, last: number): void;
-  /** Asks again for what was wanted last. */
-  refresh(): void;
-}
-
 /** Pages that `load` gets; `onChange` is told when one came. Until then the rows of before stay. */
 export function itemPages(
   load: (offset: number, limit: number) => Promise<Pick<ItemPage, "rows" | "total">>,
   onChange: () => void,
-): ItemPages {
+) {
   const pages = new Map<number, ItemView[]>();
   const asked = new Set<number>();
   let wanted: [first: number, last: number] = [0, 0];
@@ -50,14 +40,18 @@ export function itemPages(
     get error() {
       return error;
     },
-    row: (index) => pages.get(Math.floor(index / pageRows))?.[index % pageRows],
+    row: (index: number) => pages.get(Math.floor(index / pageRows))?.[index % pageRows],
     want,
+    /** Asks again for what was wanted last. */
     refresh() {
       asked.clear();
       want(...wanted);
     },
   };
 }
+
+/** The pages of a list so far. */
+export type ItemPages = ReturnType<typeof itemPages>;
 
 /** Pages of the list with this query (without offset). They are asked for again when files changed. */
 export function useItemPages(query: string): ItemPages {
