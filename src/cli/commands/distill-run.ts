@@ -10,12 +10,10 @@ import { defineCommand, missingArgument } from "../command.ts";
 import { confirmed } from "../output.ts";
 import { choice, list, text, toggle, whole } from "../setting.ts";
 import { existingFiles } from "./dataset-input.ts";
-import { buildDistilled, datasetOptions, datasetText } from "./distill-dataset.ts";
 import { distillInputs, profileOf } from "./distill-inputs.ts";
 import { choosePlugins, readQuestions } from "./distill-options.ts";
 
 const examples = [
-  "coa distill run traces/ --tasks tasks.jsonl --out .coa/distilled/mine --dataset .coa/datasets/mine --tokenizer ./Qwen2.5-3B",
   "coa distill run traces/ --tasks tasks.jsonl --out .coa/distilled/mine",
   "coa distill run runs.jsonl --tasks tasks.jsonl --profile web --out .coa/distilled/web",
   "coa distill run runs.jsonl --tasks tasks.jsonl --profile lab --bare --set distill.minInteractions=4 --out .coa/distilled/lab",
@@ -33,7 +31,6 @@ export default defineCommand({
     tasks: list("Tasks with their answers, to grade by", { valueName: "file" }),
     "assume-right": toggle("Keep chains that can't be graded; reports call them assumed"),
     tokenizer: text("Count tokens exactly (default: estimated)", { valueName: "folder", group: "model" }),
-    ...datasetOptions,
     "max-tokens": whole("Max tokens per chain", { valueName: "n", group: "limits" }),
     seed: whole("Seed of all sampling", { default: 0, min: 0, valueName: "n" }),
     resume: choice(["auto", "never", "fresh"], "What to do with an earlier result", { default: "auto", group: "output", valueName: "how" }),
@@ -44,9 +41,6 @@ export default defineCommand({
     const { distill: how, chain } = settings;
     if (positionals.length === 0) throw missingArgument(this, "team runs");
     if (!values.out) throw new UsageError("name the folder of the result: --out <folder>");
-    if (values.dataset !== undefined && values.tokenizer === undefined && values.vocabulary === undefined) {
-      throw new UsageError("--dataset needs the model's tokenizer: --tokenizer <folder>, or --vocabulary <size>");
-    }
     const tasksFiles = await existingFiles(values.tasks);
     await existingFiles([...positionals, ...how.filters]);
     const { files, unreadable } = await distillInputs(positionals, `${values.out}-imported.jsonl`);
@@ -96,27 +90,12 @@ export default defineCommand({
     });
     out.endProgress();
     await writeJson(join(values.out, "profile.json"), profile);
-    const built = await buildDistilled({
-      distilled: values.out,
-      dataset: report.written > 0 ? values.dataset : undefined,
-      tokenizer: values.tokenizer,
-      vocabulary: values.vocabulary,
-      validation: values.validation,
-      maxTokens: values["max-tokens"],
-      seed: values.seed,
-      unreadable,
-      signal,
-      onProgress: out.progress,
-    });
-    out.endProgress();
-    if (values.json) out.json({ ...report, unreadable, ...built });
+    if (values.json) out.json({ ...report, unreadable });
     else {
       out.print(reportText(report));
-      if (values.dataset !== undefined) for (const line of datasetText(built)) out.print(line);
       const chains = join(values.out, "trajectories.jsonl");
       out.print(`\n${chains}`);
-      if (built.datasets.length > 0) out.note(`next: coa train sft ${values.dataset} --model <folder>`);
-      else if (report.written > 0)
+      if (report.written > 0)
         out.note(`next: coa dataset build ${chains} --tokenizer <model folder> --out .coa/dataset`);
     }
     const ungraded = report.stages.find(({ name }) => name === "correctness")?.reasons["nothing to grade by"] ?? 0;

@@ -6,15 +6,14 @@ import { after, describe, it } from "node:test";
 import { readJsonl } from "../../base/files/read-jsonl.ts";
 import type { TeamRun } from "../../core/team-run.ts";
 import { type Trajectory, trajectorySchema } from "../../core/trajectory.ts";
-import { splitKey } from "../../dataset/split.ts";
 import { trajectoryToSequence } from "../../dataset/trajectory-to-example.ts";
-import { loadTokenizer } from "../../tokenizers/load-tokenizer.ts";
+import type { OutcomeRecord } from "../../distill/distill-report.ts";
+import { trainTokenizer } from "../../tokenizers/train-tokenizer.ts";
 import type { Output } from "../output.ts";
 import { readSettings } from "../read-settings.ts";
-import type { LeftOut } from "./distill-dataset.ts";
 import distillRun from "./distill-run.ts";
 
-const root = await mkdtemp(join(tmpdir(), "coa-distill-dataset-"));
+const root = await mkdtemp(join(tmpdir(), "coa-distill-traces-"));
 after(() => rm(root, { recursive: true, force: true }));
 const traces = join(root, "traces");
 
@@ -82,18 +81,10 @@ async function run(args: Record<string, unknown>): Promise<{ code: number; json:
   return { code: code as number, json };
 }
 
-describe("from a folder of traces to a dataset", () => {
-  it("takes one command, keeps sessions whole, and gives every run that is left out a reason", async () => {
+describe("from a folder of traces to chains", () => {
+  it("takes one command, knows earlier turns, and gives every run that is left out a reason", async () => {
     const out = join(root, "distilled");
-    const dataset = join(root, "dataset");
-    const { code } = await run({
-      out,
-      dataset,
-      vocabulary: 400,
-      validation: 0.4,
-      "assume-right": true,
-      set: ["distill.minInteractions=1"],
-    });
+    const { code, json } = await run({ out, "assume-right": true, set: ["distill.minInteractions=1"] });
     assert.equal(code, 0);
     const runs = await Array.fromAsync(readJsonl<TeamRun>(`${out}-imported.jsonl`));
     assert.deepEqual([...new Set(runs.map(({ source }) => source))].sort(), [
@@ -110,30 +101,20 @@ describe("from a folder of traces to a dataset", () => {
       "the parts of one trace in three files are one run",
     );
     const chains = await Array.fromAsync(readJsonl(join(out, "trajectories.jsonl"), trajectorySchema));
-    const leftOut = await Array.fromAsync(readJsonl<LeftOut>(join(out, "left-out.jsonl")));
+    const outcomes = await Array.fromAsync(readJsonl<OutcomeRecord>(join(out, "outcomes.jsonl")));
+    const leftOut = outcomes.filter(({ stage }) => stage !== null);
     assert.ok(leftOut.every(({ stage, reason }) => stage !== "" && reason !== ""));
     assert.deepEqual(
-      new Set([
-        ...chains.map(({ source }) => source!.id!.replace(/#\d+$/, "")),
-        ...leftOut.flatMap((one) => one.run ?? []),
-      ]),
+      new Set([...chains.map(({ source }) => source!.id!.replace(/#\d+$/, "")), ...leftOut.map(({ id }) => id)]),
       new Set(runs.map(({ id }) => id)),
-      "each run is in the dataset or has its reason",
+      "each run is a chain or has its reason",
     );
-    assert.ok(leftOut.some(({ file, stage }) => stage === "import" && file?.endsWith("settings.json")));
-
-    const examples = async (folder: string) =>
-      (await Array.fromAsync(readJsonl<{ id: string }>(join(folder, "examples.jsonl")))).map(({ id }) => id);
-    const [train, validation] = [await examples(dataset), await examples(`${dataset}-validation`)];
-    assert.equal(train.length + validation.length, chains.length);
-    const keyOf = new Map(chains.map((chain) => [chain.id, splitKey(chain)]));
-    const sessions = (ids: string[]) => new Set(ids.map((id) => keyOf.get(id)!));
-    assert.deepEqual(sessions(train).intersection(sessions(validation)), new Set());
-    assert.ok(train.length > 0 && validation.length > 0);
+    const unreadable = json["unreadable"] as { file: string }[];
+    assert.ok(unreadable.some(({ file }) => file.endsWith("settings.json")));
 
     const second = chains.find(({ id }) => id === "distilled-chat-3.2") as Trajectory;
     assert.match(second.prompt.map(({ content }) => content).join("\n"), /office number 3.*4 days.*building 21/s);
-    const tokenizer = await loadTokenizer(join(dataset, "tokenizer"));
+    const tokenizer = trainTokenizer([], { vocabularySize: 400 });
     const { sequence } = trajectoryToSequence(second, tokenizer);
     const trained = sequence!.spans.flatMap(([start, end, weight]) =>
       weight === 0 ? [] : sequence!.tokens.slice(start, end),
@@ -142,12 +123,5 @@ describe("from a folder of traces to a dataset", () => {
     assert.match(text, /Person 3/);
     assert.doesNotMatch(text, /4 days|handbook/, "earlier turns and observations are not trained");
     assert.doesNotMatch(await readFile(join(out, "trajectories.jsonl"), "utf8"), /double_check|"filled":true/);
-  });
-
-  it("asks for a tokenizer before any work is done", async () => {
-    await assert.rejects(
-      run({ out: join(root, "none"), dataset: join(root, "no") }),
-      /--tokenizer <folder>, or --vocabulary/,
-    );
   });
 });
