@@ -9,6 +9,7 @@
  */
 import type { TeamAgent, TeamRun, TeamStep, TeamToolCall } from "../core/team-run.ts";
 import { answeringCalls } from "../language/recorded-tools.ts";
+import { proposedAnswer } from "../language/team-moves.ts";
 import { toldInRun } from "./told.ts";
 
 export type Move =
@@ -115,7 +116,7 @@ function visitStep(walk: Walk, step: TeamStep): void {
       walk.moves.push({ kind: move, text: step.text, step: step.id });
       return;
     case "answer":
-      walk.moves.push({ kind: "propose", text: step.text, step: step.id });
+      walk.moves.push({ kind: "propose", text: proposedAnswer(step.text) ?? step.text, step: step.id });
       return;
     case "report":
       think(step.text, "report");

@@ -3,7 +3,7 @@ import type { System } from "../core/system.ts";
 import type { Task } from "../core/task.ts";
 import type { Tool } from "../core/tool.ts";
 import type { TeamMember } from "../team/agents.ts";
-import { runTeam, type TeamOptions } from "../team/run-team.ts";
+import { defaultTopology, runTeam, type TeamOptions } from "../team/run-team.ts";
 import { defineSystem } from "./define-system.ts";
 
 export interface TeamSystemOptions extends Omit<TeamOptions, "id" | "seed" | "signal" | "tools" | "team"> {
@@ -20,7 +20,7 @@ export interface TeamSystemOptions extends Omit<TeamOptions, "id" | "seed" | "si
 /** Evaluates a team; each run gets the seed of its task and sample, and an id that says both. */
 export function teamSystem(options: TeamSystemOptions): System {
   const { name, identity, tools: given, team, ...rest } = options;
-  const topology = options.topology ?? "agents-as-tools";
+  const { topology = defaultTopology({ roles: options.roles }) } = options;
   return defineSystem({
     name: name ?? `team-${topology}`,
     topology,
@@ -28,7 +28,7 @@ export function teamSystem(options: TeamSystemOptions): System {
     async run(task, { sample, seed, signal }) {
       const tools = typeof given === "function" ? given(task) : given;
       const members = typeof team === "function" ? team(tools) : team;
-      return runTeam(task, { ...rest, tools, team: members, seed, signal, id: `${task.id}#${sample}` });
+      return runTeam(task, { ...rest, topology, tools, team: members, seed, signal, id: `${task.id}#${sample}` });
     },
   });
 }

@@ -36,6 +36,18 @@ export const teamRequests = {
     text: "has reported. Manager, continue: delegate the next sub-task, or reply with the answer alone.",
     ending: true,
   },
+  planShown: { text: "Notes of the planner, which may be wrong:", move: "answer" },
+  turn: { text: "it is your turn.", move: "answer", ending: true },
+  useTool: { text: "Use your tool before you answer.", move: "answer" },
+  afterOutput: {
+    text: 'If this answers the question, write one line "Answer: " with the answer alone. If not, try again.',
+    move: "answer",
+    ending: true,
+  },
+  answerReminder: {
+    text: 'That is not an answer. Delegate the next sub-task by a call, or write one line "Answer: " with the answer alone.',
+    move: "answer",
+  },
   continue: { text: "Continue." },
   continueAnyway: { text: "Continue as well as you can.", ending: true },
   emptyReply: {
@@ -67,6 +79,24 @@ export function teamRequestIn(content: string): TeamRequest | undefined {
   return requests.find(
     ({ text, ending }) => (ending && ends.endsWith(text)) || ends.startsWith(text) || ends.includes(`\n\n${text}`),
   );
+}
+
+const answerLine = /^[\s*#>_-]*(?:the )?(?:final )?answer(?: is)?[*_]*\s*[:=][*_]*[ \t]*(\S.*)$/gim;
+
+/** What a text marks as its answer, in its last line "Answer: …"; null where it marks none. */
+export function markedAnswer(text: string): string | null {
+  const line = [...text.matchAll(answerLine)].at(-1)?.[1];
+  return (
+    line
+      ?.replace(/[*_`\s]+$/, "")
+      .replace(/^`+/, "")
+      .trim() || null
+  );
+}
+
+/** The answer that a manager's text proposes: what it marks, or all of it; null for a line of a plan. */
+export function proposedAnswer(text: string): string | null {
+  return markedAnswer(text) ?? (/^\s*(?:\d+[.)]\s|step \d+\b|#+ )/im.test(text) ? null : text.trim());
 }
 
 /** The first message to the manager: the question and a first request. */

@@ -7,10 +7,15 @@ import { UsageError } from "../core/errors.ts";
 import type { ChatTool } from "../core/model.ts";
 import { type Tool, toolJsonSchema } from "../core/tool.ts";
 import {
+  checkerInstructions,
   codeInstructions,
+  coderInstructions,
   managerInstructions,
+  pageReaderInstructions,
+  plannerInstructions,
   readerInstructions,
   reflectorInstructions,
+  searcherInstructions,
   searchInstructions,
   specialistInstructions,
   verifierInstructions,
@@ -92,6 +97,33 @@ export function standardTeam(tools: readonly Tool[]): TeamMember[] {
       instructions: verifierInstructions,
       tools: [],
     },
+  ];
+}
+
+/** How a call of a tool is written as text, for models that know no other way. */
+function howToCall(tool: Tool): string {
+  const [first = "input", ...rest] = Object.keys(toolJsonSchema(tool).properties ?? {});
+  if (first === "code" || rest.includes("code")) {
+    return "Write it in a block that begins with ```python. It will be run and you will be shown what it prints.";
+  }
+  return `${tool.description} To use it, write a line like this and nothing after it:\n${tool.name}(${first}="...")`;
+}
+
+/** A team that small models can play: a planner, a worker per kind of tool, a verifier, each in its turn. */
+export function smallTeam(tools: readonly Tool[]): TeamMember[] {
+  const worker = (name: string, role: string, instructions: string): TeamMember => {
+    const own = tools.filter((tool) => (owners[tool.name] ?? "specialist") === role);
+    return { name, role, purpose: "", instructions: [instructions, ...own.map(howToCall)].join("\n\n"), tools: own };
+  };
+  return [
+    { name: "planner", role: "planner", purpose: "", instructions: plannerInstructions, tools: [] },
+    ...[
+      worker("searcher", "search", searcherInstructions),
+      worker("reader", "reader", pageReaderInstructions),
+      worker("coder", "code", coderInstructions),
+      worker("specialist", "specialist", specialistInstructions),
+    ].filter((member) => member.tools.length > 0),
+    { name: "verifier", role: "verifier", purpose: "", instructions: checkerInstructions, tools: [] },
   ];
 }
 

@@ -1,5 +1,5 @@
 /** The team: a multi-agent system, recorded. Every export is named here, one by one; what is not here is not public. */
-export { standardTeam, type TeamMember } from "./agents.ts";
+export { smallTeam, standardTeam, type TeamMember } from "./agents.ts";
 export type { TeamBudget } from "./budget.ts";
 export type { RoleFunction, RolePlayer, RoleReply } from "./role.ts";
 export { runTeam, type TeamOptions } from "./run-team.ts";

@@ -6,6 +6,7 @@ import { errorEnding } from "../core/ending.ts";
 import { CoaError, messageOf } from "../core/errors.ts";
 import type { Message } from "../core/message.ts";
 import type { TeamAgent, TeamEnding, TeamStep } from "../core/team-run.ts";
+import { proposedAnswer } from "../language/team-moves.ts";
 import { delegationTools, memberWithRole } from "./agents.ts";
 import { BudgetSpent } from "./budget.ts";
 import { compactHistory } from "./compact-history.ts";
@@ -122,8 +123,13 @@ async function managerTurn(state: ManagerState, tools: ReturnType<typeof delegat
     state.conversation.push(requests.carryOutPlan);
     return false;
   }
+  const proposal = proposedAnswer(reply.text);
+  if (proposal === null) {
+    state.conversation.push(requests.answerReminder);
+    return false;
+  }
   step.move = "answer";
-  return propose(state, reply.text.trim());
+  return propose(state, proposal);
 }
 
 /** Carries out the delegations of one reply, in parallel where contexts are isolated, and decides what comes next. */

@@ -33,6 +33,7 @@ export function questionRequest(question: string, first: "plan" | "survey"): Mes
 export const planRequest = constant(teamRequests.plan);
 export const carryOutPlan = constant(teamRequests.carryOut);
 export const refreshPlan = constant(teamRequests.refreshPlan);
+export const answerReminder = constant(teamRequests.answerReminder);
 export const emptyReply = constant(teamRequests.emptyReply);
 export const reviewReminder = constant(teamRequests.reviewReminder);
 export const verifyReminder = constant(teamRequests.verifyReminder);
@@ -56,6 +57,26 @@ export function continueRequest(judgement: string): Message {
 export function handBack(name: string): Message {
   return user(`${name} ${teamRequests.handBack.text}`);
 }
+
+/** In the small team: the question with the planner's notes, of which the question counts more. */
+export function planShown(question: string, plan: string): Message {
+  return user(`Question: ${question}\n\n${teamRequests.planShown.text}\n${plan}\n\nNow work on the question.`);
+}
+
+/** In the small team: gives a worker its turn. */
+export function yourTurn(name: string): Message {
+  return user(`${name}, ${teamRequests.turn.text}`);
+}
+
+/** In the small team: what a worker's calls gave, and what it may do next. */
+export function outputs(texts: readonly string[]): Message {
+  return user(`Output:\n${texts.join("\n\n")}\n\n${teamRequests.afterOutput.text}`);
+}
+
+/** In the small team: asks a worker who neither called nor marked an answer to do one of both. */
+export const useTools = (used: boolean): Message => (used ? markAnswer : callTool);
+const markAnswer = constant(teamRequests.afterOutput);
+const callTool = constant(teamRequests.useTool);
 
 /** Asks the reflector for its judgement; `work` is left out where it can see the history itself. */
 export function reviewRequest(

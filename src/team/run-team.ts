@@ -10,27 +10,34 @@ import { checkOptions, optionNames } from "../base/work/check-options.ts";
 import { steadyNow } from "../base/work/steady-clock.ts";
 import { errorEnding } from "../core/ending.ts";
 import { isAbort, UsageError } from "../core/errors.ts";
-import type { ChatModel, Prices } from "../core/model.ts";
+import type { ChatModel, Model, Prices } from "../core/model.ts";
 import type { Task } from "../core/task.ts";
 import type { TeamRun } from "../core/team-run.ts";
 import type { Tool } from "../core/tool.ts";
 import { priceOf } from "../core/usage.ts";
 import { plainFor, toolText } from "../language/observation.ts";
 import { defaultStyle } from "../language/profile.ts";
-import { standardTeam, type TeamMember } from "./agents.ts";
+import { smallTeam, standardTeam, type TeamMember } from "./agents.ts";
 import { createMeter, type TeamBudget } from "./budget.ts";
 import { manage, type Outcome } from "./manage.ts";
 import { recordRun } from "./record-run.ts";
 import { asChatModel, type RolePlayer } from "./role.ts";
+import { takeTurns } from "./take-turns.ts";
 import type { TeamEvent, WorkSession } from "./work-session.ts";
+
+type TeamTopology = "agents-as-tools" | "handoff" | "in-turn";
 
 export interface TeamOptions {
   /** Who plays which role; `default` plays the rest. `memory`, where given, keeps notes during the run. */
   roles: Readonly<Record<string, RolePlayer>>;
   tools: readonly Tool[];
-  /** `agents-as-tools` (isolated contexts, the default) or `handoff` (one shared history). */
-  topology?: "agents-as-tools" | "handoff";
-  /** The members; the standard team over the tools by default. */
+  /**
+   * `agents-as-tools` (a manager delegates, isolated contexts), `handoff` (a manager delegates, one shared history) or
+   * `in-turn` (one shared history, the rules say whose turn it is). Default `in-turn` for a model whose name says that it
+   * has at most four billion weights, `agents-as-tools` for others.
+   */
+  topology?: TeamTopology;
+  /** The members; the standard or the small team over the tools by default. */
   team?: readonly TeamMember[];
   planning?: {
     /** Survey the facts in a call of its own before the plan. */
@@ -76,10 +83,13 @@ export async function runTeam(task: Task, options: TeamOptions): Promise<TeamRun
   checkOptions("runTeam", options, runTeamNames, teamParts);
   const now = options.now ?? steadyNow;
   const startedAt = now();
-  const session = openSession(task, options, now, startedAt);
+  // A server may have to be asked for the name of its model.
+  if (!options.topology) await (leadOf(options.roles) as Partial<Model> | undefined)?.prepare?.(options.signal);
+  const { topology = defaultTopology(options) } = options;
+  const session = openSession(task, { ...options, topology }, now, startedAt);
   let outcome: Outcome;
   try {
-    outcome = await manage(session, options);
+    outcome = await (topology === "in-turn" ? takeTurns : manage)(session, options);
   } catch (error) {
     if (session.signal.aborted && isAbort(error)) throw error;
     outcome = { answer: null, ending: errorEnding(error), replans: 0, scores: [] };
@@ -87,11 +97,25 @@ export async function runTeam(task: Task, options: TeamOptions): Promise<TeamRun
   return session.record.finish({ ...outcome, wallMs: now() - startedAt });
 }
 
-function openSession(task: Task, options: TeamOptions, now: () => number, startedAt: number): WorkSession {
-  const topology = options.topology ?? "agents-as-tools";
+/** The topology that the model which leads the team can play, by the size in its name ("qwen2.5-coder-1.5b", "135M"). */
+export function defaultTopology({ team, roles }: Pick<TeamOptions, "team" | "roles">): TeamTopology {
+  const [, size, unit] = /(?:^|[^a-z0-9.])(\d+(?:\.\d+)?)([bm])(?![a-z0-9])/i.exec(leadOf(roles)?.name ?? "") ?? [];
+  return !team && (unit?.toLowerCase() === "m" || Number(size) <= 4) ? "in-turn" : "agents-as-tools";
+}
+
+const leadOf = (roles: TeamOptions["roles"]) => roles["manager"] ?? roles["planner"] ?? roles["default"];
+
+function openSession(
+  task: Task,
+  options: TeamOptions & Required<Pick<TeamOptions, "topology">>,
+  now: () => number,
+  startedAt: number,
+): WorkSession {
+  const inTurn = options.topology === "in-turn";
+  const topology = options.topology === "in-turn" ? "handoff" : options.topology;
   const runId = options.id ?? `run-${randomUUID()}`;
   const countTokens = options.countTokens ?? estimateTokens;
-  const team = options.team ?? cachedStandardTeam(options.tools);
+  const team = options.team ?? (inTurn ? smallTeam(options.tools) : cachedStandardTeam(options.tools));
   const players = new Map<string, ChatModel>();
   for (const [role, player] of Object.entries(options.roles)) players.set(role, asChatModel(player, countTokens));
   for (const { role } of team) {
@@ -100,10 +124,10 @@ function openSession(task: Task, options: TeamOptions, now: () => number, starte
     }
   }
   const limits = {
-    managerSteps: 30,
+    managerSteps: inTurn ? 6 : 30,
     agentSteps: 8,
-    replans: 4,
-    maxTokens: 4_096,
+    replans: inTurn ? 2 : 4,
+    maxTokens: inTurn ? 512 : 4_096,
     outputCharacters: defaultStyle.maxCharacters,
     historyCharacters: 200_000,
     ...options.limits,

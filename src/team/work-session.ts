@@ -3,6 +3,7 @@
  * Both are budgeted, recorded and labelled here and nowhere else.
  */
 
+import { randomUUID } from "node:crypto";
 import { type CountTokens, requestTokens } from "../base/count/token-estimate.ts";
 import { atBoundary, CoaError, isAbort, messageOf } from "../core/errors.ts";
 import type { Message } from "../core/message.ts";
@@ -13,6 +14,7 @@ import type { Tool } from "../core/tool.ts";
 import { callCost } from "../core/usage.ts";
 import { checkInput } from "../language/check-input.ts";
 import { errorText, outputText } from "../language/observation.ts";
+import { writtenCalls } from "../language/written-calls.ts";
 import type { TeamMember } from "./agents.ts";
 import { BudgetSpent, type Meter } from "./budget.ts";
 import type { RunRecord } from "./record-run.ts";
@@ -62,12 +64,19 @@ export interface WorkSession {
 /** Asks a member's model for its next move. The reply comes back with the message that repeats it in the history. */
 export async function askMember(
   session: WorkSession,
-  asked: { agent: TeamAgent; role: string; messages: readonly Message[]; tools: readonly ChatTool[] },
+  asked: {
+    agent: TeamAgent;
+    role: string;
+    messages: readonly Message[];
+    tools: readonly ChatTool[];
+    /** The member was told in its instructions how to write calls: the server is given no tools. */
+    inText?: boolean;
+  },
 ): Promise<{ reply: ChatReply; message: Message; step: TeamStep }> {
-  const { agent, messages, tools } = asked;
+  const { agent, messages, tools, inText } = asked;
   const model = session.playerOf(asked.role);
   const countTokens = model.countTokens ?? session.countTokens;
-  const promptTokens = requestTokens({ messages, tools }, countTokens);
+  const promptTokens = requestTokens({ messages, tools: inText ? [] : tools }, countTokens);
   const maxTokens = session.meter.startModelCall(promptTokens, session.limits.maxTokens);
   const startedAt = session.now();
   let reply: ChatReply;
@@ -76,7 +85,7 @@ export async function askMember(
     reply = await atBoundary("model", `${model.name} as ${agent.name}`, () =>
       model.chat({
         messages,
-        tools: tools.length > 0 ? tools : undefined,
+        tools: tools.length > 0 && !inText ? tools : undefined,
         maxTokens,
         temperature: session.temperature,
         seed: session.seed,
@@ -92,6 +101,7 @@ export async function askMember(
     }
     throw error;
   }
+  if (reply.toolCalls.length === 0 && tools.length > 0) reply = withWrittenCalls(reply, tools);
   const costUsd = callCost(reply.usage, session.priceOf(model));
   const spent = { tokens: reply.usage.promptTokens + reply.usage.completionTokens, costUsd };
   session.meter.endModelCall(promptTokens + maxTokens, spent);
@@ -113,6 +123,14 @@ export async function askMember(
   });
   session.emit({ type: "step-end", agent, step });
   return { reply, message, step };
+}
+
+/** A reply whose calls were written as text, as one whose calls are calls. */
+function withWrittenCalls(reply: ChatReply, tools: readonly ChatTool[]): ChatReply {
+  const { said, calls } = writtenCalls(reply.text, tools);
+  if (calls.length === 0) return reply;
+  const toolCalls = calls.map((call) => ({ id: `call-${randomUUID().slice(0, 12)}`, ...call }));
+  return { ...reply, text: said, toolCalls, finish: "tool_calls" };
 }
 
 /** Runs one tool call of a member and writes the outcome into the call. A failing tool is an outcome, not an error. */

@@ -194,7 +194,7 @@ function makeSystem(
     return labTeam({
       ...known,
       tools: toolsOf,
-      topology,
+      topology: topology === "handoff" ? topology : "agents-as-tools",
       words: settings.team.words,
       countTokens: model.countTokens?.bind(model), // the model's own vocabulary, as for its chain
     });

@@ -4,23 +4,27 @@ import { jsonlJournal } from "../../base/files/open-jsonl.ts";
 import { readAllJsonl, readJsonl } from "../../base/files/read-jsonl.ts";
 import { redactSecrets } from "../../base/redact/redact.ts";
 import { UsageError } from "../../core/errors.ts";
+import type { Model } from "../../core/model.ts";
 import { type Task, taskSchema } from "../../core/task.ts";
 import { teamRunSchema } from "../../core/team-run.ts";
 import { taskGrader } from "../../graders/grade-task.ts";
 import { scriptedSpecialists } from "../../lab/scripted-specialists.ts";
-import { runTeam } from "../../team/run-team.ts";
+import type { RolePlayer } from "../../team/role.ts";
+import { defaultTopology, runTeam } from "../../team/run-team.ts";
 import { runTeams } from "../../team/run-teams.ts";
 import { defineCommand, oneInputFile } from "../command.ts";
 import { openTools } from "../open-tools.ts";
 import { number, text, toggle, whole } from "../setting.ts";
 import { changedSettings, type Settings } from "../settings/index.ts";
 import { openLedger } from "../spending.ts";
+import { checkTeam, describeCheck } from "./team-check.ts";
 import { openLabTools } from "./team-in-lab.ts";
 import { openPlayers } from "./team-players.ts";
 import { summariseTeamRuns } from "./team-summary.ts";
 
 const examples = [
   "coa team run tasks.jsonl --scripted --out runs.jsonl",
+  "coa team run --check --base-url http://localhost:8000/v1 --model qwen2.5-coder-1.5b",
   "coa team run tasks.jsonl --base-url http://localhost:8000/v1 --model qwen3-32b --role verifier=qwen3-235b --out runs.jsonl",
 ];
 
@@ -39,11 +43,17 @@ type TeamSettings = Settings<"team" | "model" | "tools">;
 type TeamValues = Record<"scripted" | "imperfect" | "wide" | "fast" | "seed" | "shard", unknown> & { out: string };
 
 /** The file belongs to what decides a run: not how many at a time and how far to go, nor tasks added later. */
-function claimRuns(values: TeamValues, { team, model, tools }: TeamSettings, file: string, records: number) {
+function claimRuns(
+  values: TeamValues,
+  topology: string,
+  { team, model, tools }: TeamSettings,
+  file: string,
+  records: number,
+) {
   const { scripted, imperfect, wide, fast, seed, shard } = values;
   const configuration = {
     ...{ scripted, imperfect, wide, fast, seed, shard },
-    topology: team.topology,
+    topology,
     team: changedSettings("team", team),
     tools: changedSettings("tools", tools),
     model: scripted
@@ -79,21 +89,32 @@ export default defineCommand({
     limit: whole("Max runs to start", { min: 0, valueName: "n", group: "limits" }),
     shard: text("Only every n-th task, from the i-th on: for n machines", { valueName: "i/n" }),
     "retry-errors": toggle("Run again what ended in a model's error"),
+    check: toggle("Run three known tasks instead and report what the model can't do"),
     seed: whole("Seed for sampling and for choosing imperfect runs", { default: 0, min: 0, valueName: "n", group: "model" }),
   }, // biome-ignore format: one flag a line
   reads: ["team", "model", "tools", "spending"],
   hides: ["temperature"],
   async run({ values, settings, positionals, out, signal, session }) {
     const { team } = settings;
+    if (values.check) {
+      const roles = openPlayers(settings, session);
+      const found = await checkTeam({ roles, topology: team.topology, signal }, session);
+      if (values.json) out.json(found);
+      else out.print(describeCheck(found));
+      return found.problems.length > 0 ? 1 : 0;
+    }
     const file = oneInputFile(this, positionals, "a file of tasks");
     const all = await readAllJsonl(file, taskSchema, { signal });
     if (all.length === 0) throw new UsageError(`no tasks in ${file}`);
     const tasks = shardOf(all, values.shard);
     const { seed, scripted } = values;
     const ledger = await openLedger(settings.spending, session);
-    const roles = scripted
+    const roles: Record<string, RolePlayer> = scripted
       ? scriptedSpecialists({ imperfect: values.imperfect, seed, wide: values.wide })
       : openPlayers(settings, session, ledger);
+    // A server may have to be asked for the name of its model.
+    if (!team.topology && !scripted) await (roles["default"] as Partial<Model>).prepare?.(signal);
+    const topology = team.topology ?? defaultTopology({ roles });
     const inLab = scripted || tasks.every(({ world }) => world !== undefined);
     const { fast } = values;
     const outside = inLab ? undefined : await openTools(settings.tools, session);
@@ -101,12 +122,12 @@ export default defineCommand({
       ? () => outside.tools
       : await openLabTools(tasks, { fast, faults: settings.tools.faults }, session);
     const journal = session.closeAtEnd(await jsonlJournal(values.out, teamRunSchema));
-    const claimed = await claimRuns(values, settings, file, tasks.length);
+    const claimed = await claimRuns(values, topology, settings, file, tasks.length);
     const runs = runTeams(tasks, {
       roles,
       tools: [],
       run: (task, options) => runTeam(task, { ...options, tools: toolsOf(task) }),
-      topology: team.topology,
+      topology,
       concurrency: values.concurrency,
       journal,
       retryErrors: values["retry-errors"],
@@ -136,9 +157,9 @@ export default defineCommand({
       total: tasks.length,
       figures: { ...(summary.solvedShare !== null && { solved: summary.solvedShare }) },
     });
-    if (values.json) out.json({ file: values.out, how, topology: team.topology, ...summary });
+    if (values.json) out.json({ file: values.out, how, topology, ...summary });
     else {
-      out.print(`${text}\n${team.topology}; ${how}\nruns in ${values.out}`);
+      out.print(`${text}\n${topology}; ${how}\nruns in ${values.out}`);
       out.note(`next: coa distill run ${values.out} --tasks ${file} --out .coa/distilled/mine`);
     }
     return 0;

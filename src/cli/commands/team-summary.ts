@@ -1,6 +1,6 @@
 /**
- * The totals of a file of team runs: solved tasks, tokens both ways, calls, new plans. Unfinished runs count as
- * unsolved.
+ * The totals of a file of team runs: solved tasks, tokens both ways, calls, new plans. A run without an answer counts as
+ * unsolved, a task without a run not at all.
  */
 import type { Grader } from "../../core/grader.ts";
 import type { Task } from "../../core/task.ts";
@@ -10,7 +10,7 @@ import { table } from "../output.ts";
 export interface TeamSummary {
   tasks: number;
   runs: number;
-  /** Of all tasks that have a gold answer; tasks without a run count as unsolved. */
+  /** Of the runs whose tasks have a gold answer. */
   solvedShare: number | null;
   replannedShare: number;
   perRun: { modelCalls: number; toolCalls: number; billedTokens: number; computedTokens: number };
@@ -33,7 +33,7 @@ export async function summariseTeamRuns(
     counted.set(task.id, { ...run, solved });
   }
   const all = [...counted.values()];
-  const gradable = tasks.filter((task) => task.answers.length > 0).length;
+  const gradable = all.filter(({ taskId }) => byTask.get(taskId ?? "")!.answers.length > 0).length;
   const mean = (figure: "modelCalls" | "toolCalls" | "billedTokens" | "computedTokens") =>
     all.reduce((sum, { usage }) => sum + usage[figure], 0) / Math.max(1, all.length);
   const summary = {
@@ -53,7 +53,7 @@ export async function summariseTeamRuns(
   const text = table([
     ["tasks", String(summary.tasks)],
     ["runs", String(summary.runs)],
-    ["solved, of all tasks", percent(summary.solvedShare)],
+    [all.length < tasks.length ? "solved, of these runs" : "solved, of all tasks", percent(summary.solvedShare)],
     ["made a new plan", percent(summary.replannedShare)],
     ["ended in an error", String(summary.errors)],
     ["model calls per run", summary.perRun.modelCalls.toFixed(1)],

@@ -71,7 +71,7 @@ export const sections = {
     baseUrl: text("Its OpenAI-compatible server (default: OPENAI_BASE_URL)"),
   }),
   team: section("The multi-agent team", "model", {
-    topology: choice(["agents-as-tools", "handoff"], "How agents share what they read", { flag: "topology", default: "agents-as-tools", valueName: "name" }),
+    topology: choice(["agents-as-tools", "handoff", "in-turn"], "How agents share what they read; default by the model's size", { flag: "topology", valueName: "name" }),
     roles: pairs("Another model for one role", { flag: "role", valueName: "role=model" }),
     maxTokens: whole("Max tokens per team run"),
     maxTotalTokens: whole("Start no further run once all have used this many tokens"),

@@ -1,0 +1,96 @@
+/** `team run --check`: three tasks with known answers, and what the model that plays the team can't do. */
+import { defineTask, type Task } from "../../core/task.ts";
+import type { TeamRun } from "../../core/team-run.ts";
+import type { Tool } from "../../core/tool.ts";
+import { taskGrader } from "../../graders/grade-task.ts";
+import { createWorld } from "../../lab/create-world.ts";
+import { memoryLabTools } from "../../lab/memory-lab-tools.ts";
+import { worldTasks } from "../../lab/world-tasks.ts";
+import { checkerInstructions } from "../../team/instructions.ts";
+import { verifierScore } from "../../team/judge.ts";
+import { system, verifyRequest } from "../../team/requests.ts";
+import { asChatModel } from "../../team/role.ts";
+import { runTeam, type TeamOptions } from "../../team/run-team.ts";
+import { codeTool } from "../../tools/code.ts";
+import { chooseSandbox } from "../../tools/sandbox/choose-sandbox.ts";
+import type { Session } from "../session.ts";
+
+const rolls = defineTask({
+  id: "rolls",
+  question: "A baker fills 7 trays with 24 rolls each and sells 95 of them. How many rolls are left?",
+  answers: ["73"],
+  kind: "math",
+});
+
+/** What one of the three runs showed. */
+interface CheckedRun {
+  task: string;
+  right: boolean;
+  toolCalls: number;
+  answer: string | null;
+  tokens: number;
+}
+
+/** What the check found: the three runs, and sentences on what the model can't do (none: it can play the team). */
+export interface TeamCheck {
+  runs: CheckedRun[];
+  problems: string[];
+}
+
+/** Runs the three tasks and asks the verifier about a wrong answer. */
+export async function checkTeam(
+  options: Pick<TeamOptions, "roles" | "topology" | "signal">,
+  session: Session,
+): Promise<TeamCheck> {
+  const sandbox = session.closeAtEnd(chooseSandbox({ isolation: "run" }));
+  const world = createWorld({ seed: 7 });
+  const lookUps = worldTasks(world, { count: 2, families: ["hop1", "hop2"] });
+  const asked: [Task, Tool[]][] = [
+    [rolls, [codeTool({ sandbox })]],
+    ...lookUps.map((task): [Task, Tool[]] => [task, memoryLabTools(world).filter(({ name }) => name !== "code")]),
+  ];
+  const grade = taskGrader();
+  const runs: CheckedRun[] = [];
+  for (const [task, tools] of asked) {
+    const run: TeamRun = await runTeam(task, { ...options, tools, budget: { modelCalls: 40 } });
+    const { correct } = await grade(task, run.answer);
+    const { toolCalls, promptTokens, completionTokens } = run.usage;
+    runs.push({
+      task: task.id,
+      right: correct === true,
+      toolCalls,
+      answer: run.answer,
+      tokens: promptTokens + completionTokens,
+    });
+  }
+  const of = (holds: (run: CheckedRun) => boolean) => runs.filter(holds).map(({ task }) => task);
+  const problems = [
+    ["made no tool call", of(({ toolCalls }) => toolCalls === 0)],
+    ["gave no answer", of(({ answer }) => answer === null)],
+    ["answered wrongly", of(({ right, answer }) => !right && answer !== null)],
+  ].flatMap(([what, tasks]) => (tasks!.length > 0 ? [`${what}: ${(tasks as string[]).join(", ")}`] : []));
+  const score = await scoreOfWrongAnswer(options);
+  if (score === null) problems.push("the verifier gave no score");
+  else if (score >= 3) problems.push(`the verifier accepted a wrong answer with ${score} of 4`);
+  return { runs, problems };
+}
+
+/** The verifier's score of an answer that adds where it should subtract. */
+async function scoreOfWrongAnswer({ roles, signal }: Pick<TeamOptions, "roles" | "signal">): Promise<number | null> {
+  const calls = [{ tool: "code", input: "print(7 * 24 + 95)", output: "263" }];
+  const work = [{ member: "coder", task: rolls.question, calls, report: "263", failed: false }];
+  const messages = [system(checkerInstructions), verifyRequest(rolls.question, work, "263")];
+  const verifier = asChatModel(roles["verifier"] ?? roles["default"]!);
+  return verifierScore((await verifier.chat({ messages, maxTokens: 256, signal })).text);
+}
+
+/** The check as lines for a terminal. */
+export function describeCheck({ runs, problems }: TeamCheck): string {
+  const lines = runs.map(
+    ({ task, right, toolCalls, answer, tokens }) =>
+      `${right ? "right" : "wrong"}  ${task}: ${answer ?? "no answer"} (${toolCalls} tool calls, ${tokens} tokens)`,
+  );
+  const verdict =
+    problems.length === 0 ? ["This model can play the team."] : ["Problems:", ...problems.map((one) => `- ${one}`)];
+  return [...lines, ...verdict].join("\n");
+}
