@@ -15,7 +15,7 @@ import { chatEndpoint } from "./chat-endpoint.ts";
 import { completionsEndpoint } from "./completions-endpoint.ts";
 import { prepareResponse } from "./create-response.ts";
 import type { Endpoint } from "./endpoint.ts";
-import { callerOf } from "./keys.ts";
+import { callers } from "./keys.ts";
 import { askChain } from "./mcp/ask-chain.ts";
 import { mcpRoutes } from "./mcp/mcp-endpoint.ts";
 import { mcpTools } from "./mcp/mcp-tools.ts";
@@ -74,13 +74,14 @@ export async function chainHandler(options: ChainHandlerOptions): Promise<Served
     max_model_len: service.model.capabilities.contextWindow ?? null,
   });
   const { showTools, forget, keys = [], maxChains = 16 } = options;
+  const known = callers(keys, async () => store.counts);
   const stored = { store: store.responses, showTools, forget };
   const background = backgroundResponses({
     store,
     model: service.name,
     hasRoom: () => service.running + service.waiting < maxChains,
     async prepare({ id, owner, request }) {
-      const caller = callerOf(keys, owner);
+      const caller = known.ofOwner(owner);
       if (!caller)
         throw new Refusal(403, "the key of this response is not known any more", { code: "invalid_api_key" });
       return prepareResponse(service, stored, request, caller, id);
@@ -105,7 +106,12 @@ export async function chainHandler(options: ChainHandlerOptions): Promise<Served
     ...responses,
     ...uiEndpoints(service),
   };
-  const served = servedHandler(endpoints, options, { counted, load: service });
+  const served = servedHandler(endpoints, options, {
+    counted,
+    load: service,
+    store: async () => store,
+    callers: known,
+  });
   const settle = async (signal: AbortSignal): Promise<void> => {
     await Promise.all([background.settle(signal), shadowed?.settle(signal)]);
   };

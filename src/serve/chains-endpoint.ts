@@ -36,7 +36,7 @@ export function chainsEndpoint(service: ChainService): Endpoint {
     let ended: Trajectory | undefined;
     async function* shown() {
       for await (const event of events) {
-        if (event.type === "end") ended = settle(event, caller);
+        if (event.type === "end") ended = await settle(event, caller);
         yield event;
       }
       yield "[DONE]";

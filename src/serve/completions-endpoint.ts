@@ -77,7 +77,7 @@ async function* completionEvents(
   events: AsyncIterable<ContinueEvent>,
   writer: ReplyWriter,
   { promptIds, tokenizer, stop }: Wanted,
-  spend: (written: number) => void,
+  spend: (written: number) => Promise<void>,
 ): AsyncGenerator<unknown> {
   let first = true;
   let written = 0;
@@ -106,7 +106,7 @@ async function* completionEvents(
     }
     throw new Refusal(502, "the model stopped before its answer was complete", { code: "model_failed" });
   } finally {
-    spend(written); // also where the client left
+    await spend(written); // also where the client left
   }
 }
 

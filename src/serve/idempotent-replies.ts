@@ -1,128 +1,162 @@
 /**
  * Requests that a client may send again without having them done twice: with the same `Idempotency-Key` and the same
- * body the answer of the first is given again, also while it is still being written; with another body the key is
- * refused. An answer that failed, or whose client disconnected, is forgotten, so that the next try runs again.
+ * body the answer of the first is given again, by every server of the store, also while it is still being written; with
+ * another body the key is refused. An answer is whole for its client only when it is kept. One that failed, or whose clients
+ * all disconnected, is forgotten, so that the next try runs again.
  */
 
-import { type Reply, type ReplyHeaders, replyJson, type StreamWriter } from "../base/http/handler.ts";
+import { type Reply, replyJson, type StreamWriter } from "../base/http/handler.ts";
 import { Refusal } from "../base/http/refusal.ts";
 import { type FollowableLog, followableLog } from "../base/work/followable-log.ts";
-import { steadyNow } from "../base/work/steady-clock.ts";
+import { sleep } from "../base/work/limiter.ts";
 import { fingerprint } from "../core/fingerprint.ts";
-import type { Endpoint } from "./endpoint.ts";
+import type { Call, Endpoint } from "./endpoint.ts";
+import type { KeptReplies, KeptReply } from "./store/kept-replies.ts";
 
-const lifeMs = 24 * 3_600_000;
-const mostBytes = 64 * 2 ** 20;
 const longestKey = 256;
-/** What an entry takes besides its answer. */
-const entryBytes = 2048;
+const pollMs = 50;
 
+/** An answer that is being written here. */
 interface Recording {
-  body: string;
-  at: number;
-  bytes: number;
-  status: number;
-  headers: ReplyHeaders;
-  pieces: FollowableLog<string | Uint8Array>;
-  streamed: boolean;
+  request: string;
+  reply: KeptReply;
+  pieces: FollowableLog<string>;
   failed: boolean;
+  /** Clients that read it; when the last has left, its work is stopped. */
+  readers: number;
+  stop: AbortController;
 }
 
-/** Nothing kept yet. Wraps an endpoint: its answers are kept under the caller, the route and the key. */
-export function idempotentReplies(now: () => number = steadyNow): (pattern: string, endpoint: Endpoint) => Endpoint {
-  const kept = new Map<string, Recording>();
-  let bytes = 0;
-  const forget = (key: string) => {
-    bytes -= kept.get(key)?.bytes ?? 0;
-    kept.delete(key);
-  };
+/** Wraps an endpoint: its answers are kept under the caller, the route and the key. */
+export function idempotentReplies(kept: () => Promise<KeptReplies>): (pattern: string, endpoint: Endpoint) => Endpoint {
+  const here = new Map<string, Recording>();
   return (pattern, endpoint) => async (call) => {
     const { request, reply, caller } = call;
     const given = request.header("idempotency-key");
     if (given === undefined) return endpoint(call);
     if (given.length > longestKey)
       throw new Refusal(400, `an idempotency key has at most ${longestKey} characters`, { code: "invalid_value" });
-    for (const [old, { at }] of kept) {
-      if (now() - at < lifeMs && bytes < mostBytes) break;
-      forget(old);
-    }
     const key = [caller.owner, pattern, request.path, given].join("\n");
     const body = fingerprint(await call.bytes());
-    for (let known = kept.get(key); known; known = kept.get(key)) {
-      if (known.body !== body) {
+    const replies = await kept();
+    for (;;) {
+      const recording = here.get(key);
+      const known = recording ? (recording.request === body ? "here" : "other") : await replies.claim(key, body);
+      if (known === "other") {
         throw new Refusal(409, "this idempotency key was used with another request", {
           code: "idempotency_key_reused",
         });
       }
-      if (await repeat(known, reply, request.signal)) return; // where the first try failed, this one runs
+      if (known === "mine") break;
+      if (known === "busy") await sleep(pollMs, request.signal);
+      else if (known !== "here") return replay(known, reply);
+      else if (await follow(recording!, call)) return; // where the first try failed, this one runs
     }
-    const recording: Recording = { body, at: now(), bytes: entryBytes, status: 0, headers: {}, pieces: followableLog(), streamed: false, failed: false }; // biome-ignore format: one empty recording
-    kept.set(key, recording);
-    bytes += entryBytes;
-    const before = new Set(Object.keys(call.headers));
-    /** Headers that the endpoint itself set go with its answer every time. */
-    const added = () => Object.fromEntries(Object.entries(call.headers).filter(([name]) => !before.has(name)));
-    const own = recorded(reply, recording, added, (piece) => {
-      recording.bytes += piece.length;
-      if (kept.get(key) === recording) bytes += piece.length;
-      recording.pieces.append(piece);
-    });
-    let ok = false;
+    const first: KeptReply = { status: 0, headers: {}, body: "", form: "text" };
+    const recording: Recording = { request: body, reply: first, pieces: followableLog(), failed: false, readers: 0, stop: new AbortController() }; // biome-ignore format: one empty recording
+    here.set(key, recording);
+    const timer = setInterval(() => void replies.renew(key).catch(() => {}), replies.leaseMs / 3).unref();
+    const { own, send } = recorded(call, recording);
+    const leave = join(recording, request.signal);
     try {
-      const value = await endpoint({ ...call, reply: own });
+      const value = await endpoint({ ...call, request: { ...request, signal: recording.stop.signal }, reply: own });
       if (value !== undefined) replyJson(own, 200, value);
-      ok = recording.status < 400 && !request.signal.aborted;
+      const ok = recording.reply.status < 400 && !recording.stop.signal.aborted;
+      recording.failed = !ok || !(await replies.finish(key, recording.reply));
+      send();
+    } catch (error) {
+      recording.failed = true;
+      throw error;
     } finally {
-      recording.failed = !ok;
-      if (!ok && kept.get(key) === recording) forget(key);
+      clearInterval(timer);
+      leave();
+      if (recording.failed) await replies.forget(key).catch(() => {});
+      here.delete(key);
       recording.pieces.end();
     }
   };
 }
 
-function recorded(
-  reply: Reply,
-  recording: Recording,
-  added: () => ReplyHeaders,
-  add: (piece: string | Uint8Array) => void,
-): Reply {
-  return {
+/** Counts a client as a reader until it leaves. */
+function join(recording: Recording, signal: AbortSignal): () => void {
+  recording.readers++;
+  const leave = () => {
+    signal.removeEventListener("abort", leave);
+    if (--recording.readers === 0) recording.stop.abort(signal.reason);
+  };
+  if (signal.aborted) leave();
+  else signal.addEventListener("abort", leave, { once: true });
+  return () => signal.removeEventListener("abort", leave);
+}
+
+/** A reply that is recorded: its end is sent with `send`, when it is kept. */
+function recorded({ reply, headers }: Call, recording: Recording): { own: Reply; send(): void } {
+  const before = new Set(Object.keys(headers));
+  /** Headers that the endpoint itself set go with its answer every time. */
+  const added = () => Object.fromEntries(Object.entries(headers).filter(([name]) => !before.has(name)));
+  let end: (() => void) | undefined;
+  const own: Reply = {
     get started() {
-      return reply.started;
+      return end !== undefined || reply.started;
     },
-    send(status, body, headers) {
-      Object.assign(recording, { status, headers: { ...added(), ...headers } });
-      add(body);
-      reply.send(status, body, headers);
+    send(status, body, more) {
+      const text = typeof body === "string" ? body : Buffer.from(body).toString("base64");
+      const form = typeof body === "string" ? "text" : "bytes";
+      recording.reply = { status, headers: { ...added(), ...more }, body: text, form };
+      end = () => reply.send(status, body, more);
     },
-    stream(status, headers): StreamWriter {
-      Object.assign(recording, { status, headers: { ...added(), ...headers }, streamed: true });
-      const writer = reply.stream(status, headers);
+    stream(status, more): StreamWriter {
+      recording.reply = { status, headers: { ...added(), ...more }, body: "", form: "stream" };
+      const writer = reply.stream(status, more);
+      const decoder = new TextDecoder();
+      end = () => writer.end();
       return {
-        write(text) {
-          add(text);
-          return writer.write(text);
+        write(chunk) {
+          const text = typeof chunk === "string" ? chunk : decoder.decode(chunk, { stream: true });
+          recording.reply.body += text;
+          recording.pieces.append(text);
+          return writer.write(chunk);
         },
-        end: () => writer.end(),
+        end() {},
       };
     },
     cut: reply.cut,
   };
+  return { own, send: () => end?.() };
 }
 
-/** Gives an answer again, and follows it where it is not finished; false where it failed before anything was said. */
-async function repeat(recording: Recording, reply: Reply, signal: AbortSignal): Promise<boolean> {
-  const pieces = recording.pieces.follow(0, signal);
-  const first = await pieces.next();
-  if (first.done || (recording.failed && !recording.streamed)) return signal.aborted;
-  const headers = { ...recording.headers, "idempotent-replayed": "true" };
-  if (!recording.streamed) {
-    reply.send(recording.status, first.value, headers);
-    return true;
+const repeated = (reply: KeptReply) => ({ ...reply.headers, "idempotent-replayed": "true" });
+
+/** Gives a kept answer again. */
+function replay(kept: KeptReply, reply: Reply): void {
+  const { status, body, form } = kept;
+  if (form !== "stream") {
+    reply.send(status, form === "bytes" ? Buffer.from(body, "base64") : body, repeated(kept));
+    return;
   }
-  const writer = reply.stream(recording.status, headers);
-  await writer.write(String(first.value));
-  for await (const piece of pieces) await writer.write(String(piece));
+  const writer = reply.stream(status, repeated(kept));
+  void writer.write(body);
   writer.end();
-  return true;
+}
+
+/** Gives an answer again as it is written; false where it failed before anything was said. */
+async function follow(recording: Recording, { reply, request }: Call): Promise<boolean> {
+  const leave = join(recording, request.signal);
+  try {
+    const pieces = recording.pieces.follow(0, request.signal);
+    const first = await pieces.next();
+    if (request.signal.aborted) return true;
+    if (first.done) {
+      if (!recording.failed) replay(recording.reply, reply);
+      return !recording.failed;
+    }
+    const writer = reply.stream(recording.reply.status, repeated(recording.reply));
+    await writer.write(first.value);
+    for await (const piece of pieces) await writer.write(piece);
+    if (recording.failed) reply.cut();
+    else writer.end();
+    return true;
+  } finally {
+    leave();
+  }
 }

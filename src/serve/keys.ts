@@ -1,23 +1,29 @@
 /**
- * How many requests a caller may send: keys with quotas. Requests of a key are counted by the minute and its cost since the
- * start of the server. Without keys every caller on this machine is admitted.
+ * How many requests a caller may send: keys with quotas. Requests of a key are counted by the minute, its tokens and dollars by
+ * the day, by the month and in all, together for all servers of one store. Without keys every caller on this machine is admitted.
  */
 
 import { createHash } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import { z } from "zod";
 import { Refusal } from "../base/http/refusal.ts";
-import { steadyNow } from "../base/work/steady-clock.ts";
 import { UsageError } from "../core/errors.ts";
+import type { Counts } from "./store/counts.ts";
+
+const amount = z.number().positive().optional();
 
 const keySchema = z.object({
   key: z.string().min(8),
   /** For logs and metrics; the key itself is never shown. */
   name: z.string().optional(),
-  requestsPerMinute: z.number().positive().optional(),
-  /** Tokens this key may use, and dollars, until the server is started again. */
-  maxTokens: z.number().positive().optional(),
-  maxUsd: z.number().positive().optional(),
+  requestsPerMinute: amount,
+  /** Tokens this key may use, and dollars: in all, on a day and in a month of UTC. */
+  maxTokens: amount,
+  maxUsd: amount,
+  maxTokensPerDay: amount,
+  maxUsdPerDay: amount,
+  maxTokensPerMonth: amount,
+  maxUsdPerMonth: amount,
   /** False: nothing of this key's requests is kept, whatever the server keeps. */
   keep: z.boolean().optional(),
 });
@@ -55,65 +61,87 @@ export interface Caller {
   /** Rate-limit headers for its answer. */
   headers: Record<string, string>;
   /** Counts so many more requests, of which one body was made; refused where they are too many. */
-  count(requests: number): void;
+  count(requests: number): Promise<void>;
   /** Counts what its request used. */
-  spend(tokens: number, usd: number): void;
+  spend(tokens: number, usd: number): Promise<void>;
 }
 
-/** The caller of a key; refused where the key has used up what it allows. */
-export function admission(
-  keys: readonly ServeKey[],
-  now: () => number = steadyNow,
-): (entry: ServeKey | undefined) => Caller {
-  const counts = new Map<ServeKey, { minute: number; requests: number; tokens: number; usd: number }>();
-  const anyone: Caller = { name: "anyone", owner: "anyone", keep: true, headers: {}, count() {}, spend() {} };
-  return (entry) => {
-    if (!entry) return anyone;
-    const minute = Math.floor(now() / 60_000);
-    const count = counts.get(entry) ?? { minute, requests: 0, tokens: 0, usd: 0 };
-    counts.set(entry, count);
-    if (count.minute !== minute) Object.assign(count, { minute, requests: 0 });
-    if (count.tokens >= (entry.maxTokens ?? Infinity) || count.usd >= (entry.maxUsd ?? Infinity)) {
-      // Trying again shortly would not help, and the openai client believes this header.
-      const headers = { "x-should-retry": "false" };
-      throw new Refusal(429, "the budget of this key is used up", { code: "insufficient_quota", headers });
-    }
-    const most = entry.requestsPerMinute ?? Infinity;
-    const resetSeconds = Math.ceil((minute + 1) * 60 - now() / 1000);
-    const headers = (): Record<string, string> => ({
-      "x-ratelimit-limit-requests": String(most),
-      "x-ratelimit-remaining-requests": String(Math.max(0, most - count.requests)),
-      "x-ratelimit-reset-requests": `${resetSeconds}s`,
-    });
-    const take = (requests: number) => {
-      if (count.requests + requests > most) {
+/** The callers of keys. */
+export interface Callers {
+  /** The caller of a key; refused where the key has used up what it allows. */
+  admit(entry: ServeKey | undefined): Promise<Caller>;
+  /** The caller of a request that was admitted before; undefined where its key is not known any more. */
+  ofOwner(owner: string): Caller | undefined;
+}
+
+/** Admits callers by what all servers have counted. */
+export function callers(keys: readonly ServeKey[], counts: () => Promise<Counts>): Callers {
+  const owners = new Map(keys.map((entry) => [entry, createHash("sha256").update(entry.key).digest("base64url")]));
+  const anyone: Caller = {
+    name: "anyone",
+    owner: "anyone",
+    keep: true,
+    headers: {},
+    async count() {},
+    async spend() {},
+  };
+
+  function callerOf(entry: ServeKey): Caller {
+    const owner = owners.get(entry)!;
+    const most = entry.requestsPerMinute;
+    const caller: Caller = {
+      name: entry.name ?? `key ${keys.indexOf(entry) + 1}`,
+      owner,
+      keep: entry.keep !== false,
+      headers: {},
+      async count(requests) {
+        if (most === undefined || requests === 0) return;
+        const { taken, restMs } = await (await counts()).take(owner, requests, most);
+        const resetSeconds = Math.ceil(restMs / 1000);
+        caller.headers = {
+          "x-ratelimit-limit-requests": String(most),
+          "x-ratelimit-remaining-requests": String(Math.max(0, Math.floor(most) - (taken ?? most))),
+          "x-ratelimit-reset-requests": `${resetSeconds}s`,
+        };
+        if (taken !== undefined) return;
+        const after = { "retry-after": String(resetSeconds), "retry-after-ms": String(resetSeconds * 1000) };
         throw new Refusal(429, `this key may send ${most} requests a minute`, {
           code: "rate_limit_exceeded",
-          headers: { ...headers(), "retry-after": String(resetSeconds), "retry-after-ms": String(resetSeconds * 1000) },
+          headers: { ...caller.headers, ...after },
         });
-      }
-      count.requests += requests;
-    };
-    take(1);
-    return {
-      name: entry.name ?? `key ${keys.indexOf(entry) + 1}`,
-      owner: ownerOf(entry),
-      keep: entry.keep !== false,
-      headers: most === Infinity ? {} : headers(),
-      count: take,
-      spend(tokens, usd) {
-        count.tokens += tokens;
-        count.usd += usd;
       },
+      spend: async (tokens, usd) => (await counts()).spend(owner, { tokens, usd }),
     };
+    return caller;
+  }
+
+  async function checkBudget(entry: ServeKey): Promise<void> {
+    const budgets = [
+      ["all", "", entry.maxTokens, entry.maxUsd],
+      ["day", " for this day (UTC)", entry.maxTokensPerDay, entry.maxUsdPerDay],
+      ["month", " for this month (UTC)", entry.maxTokensPerMonth, entry.maxUsdPerMonth],
+    ] as const;
+    if (budgets.every(([, , tokens, usd]) => tokens === undefined && usd === undefined)) return;
+    const spent = await (await counts()).spent(owners.get(entry)!);
+    for (const [period, words, tokens = Infinity, usd = Infinity] of budgets) {
+      if (spent[period].tokens < tokens && spent[period].usd < usd) continue;
+      // Trying again shortly would not help, and the openai client believes this header.
+      const headers = { "x-should-retry": "false" };
+      throw new Refusal(429, `the budget of this key${words} is used up`, { code: "insufficient_quota", headers });
+    }
+  }
+
+  return {
+    async admit(entry) {
+      if (!entry) return anyone;
+      await checkBudget(entry);
+      const caller = callerOf(entry);
+      await caller.count(1);
+      return caller;
+    },
+    ofOwner(owner) {
+      const entry = keys.find((one) => owners.get(one) === owner);
+      return entry ? callerOf(entry) : keys.length === 0 && owner === "anyone" ? anyone : undefined;
+    },
   };
-}
-
-const ownerOf = ({ key }: ServeKey): string => createHash("sha256").update(key).digest("base64url");
-
-/** The caller of a request that was admitted before; undefined where its key is not known any more. */
-export function callerOf(keys: readonly ServeKey[], owner: string): Caller | undefined {
-  const entry = keys.find((key) => ownerOf(key) === owner);
-  if (!entry && (keys.length > 0 || owner !== "anyone")) return undefined;
-  return { name: entry?.name ?? "anyone", owner, keep: entry?.keep !== false, headers: {}, count() {}, spend() {} };
 }

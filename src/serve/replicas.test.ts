@@ -133,6 +133,81 @@ for (const [name, { skip, place }] of Object.entries(places)) {
       );
     });
 
+    it("count rates and budgets together, also after a restart", async () => {
+      const at = place();
+      const keys = [
+        { key: "key-of-anna", requestsPerMinute: 5 },
+        { key: "key-of-bert", maxTokensPerDay: 1 },
+        { key: "key-of-cleo", maxUsdPerMonth: 1 },
+      ];
+      const by = (name: string) => ({ authorization: `Bearer key-of-${name}` });
+      const chat = { messages: [{ role: "user", content: question }] };
+      const refused = async (ask: Ask, name: string): Promise<Loose> => {
+        const reply = await ask("/v1/chat/completions", chat, by(name));
+        return reply.status === 429 ? ((await reply.json()) as Loose).error : reply.status;
+      };
+      await withReplica(at, (one) => withReplica(at, async (two) => {
+        const asked = Array.from({ length: 24 }, (_, index) => [one, two][index % 2]!("/v1/models", undefined, by("anna")));
+        const ok = (await Promise.all(asked)).filter((reply) => reply.ok);
+        // A minute may end meanwhile.
+        assert.ok(ok.length === 5 || ok.length === 10, `${ok.length} were let in`);
+        assert.equal(ok[0]!.headers.get("x-ratelimit-limit-requests"), "5");
+        assert.equal(await refused(one, "bert"), 200);
+        assert.match((await refused(two, "bert")).message, /budget of this key for this day/);
+        assert.equal(await refused(two, "cleo"), 200, "this model costs nothing");
+      }, { keys }), { keys }); // biome-ignore format: two servers
+      await withReplica(at, async (one) => assert.equal((await refused(one, "bert")).code, "insufficient_quota"), {
+        keys,
+      });
+    });
+
+    it("answer a request once under one idempotency key, also when its first client leaves or its server is killed", async () => {
+      const at = place();
+      const go = Promise.withResolvers<void>();
+      const model = scriptedModel(async (request) => {
+        const left = new Promise((_, reject) => request.signal?.addEventListener("abort", reject));
+        await Promise.race([go.promise, left]);
+        return (good as Loose)(request);
+      });
+      const path = "/v1/chat/completions";
+      const chat = { messages: [{ role: "user", content: question }], stream: true };
+      const key = { "idempotency-key": "one" };
+      const idle = scriptedModel(good);
+      await withReplica(at, (one, origin) => withReplica(at, async (two) => {
+        const leaving = new AbortController();
+        const headers = { "content-type": "application/json", ...key };
+        const init = { method: "POST", headers, body: JSON.stringify(chat), signal: leaving.signal };
+        const first = fetch(origin + path, init).then((reply) => reply.text());
+        while (model.requests.length === 0) await new Promise((resolve) => setImmediate(resolve));
+        const [here, there] = [one(path, chat, key), two(path, chat, key)];
+        assert.equal((await two(path, { ...chat, seed: 1 }, key)).status, 409);
+        await here; // the second client reads when the first leaves
+        leaving.abort();
+        await assert.rejects(first);
+        go.resolve();
+        const texts = await Promise.all([here, there].map(async (reply) => (await reply).text()));
+        assert.equal(eventsOf(texts[0]!).at(-1), "[DONE]");
+        assert.equal(texts[0], texts[1]);
+        assert.deepEqual([model.requests.length, idle.requests.length], [2, 0], "one chain of two calls");
+        assert.equal((await two(path, chat, key)).headers.get("idempotent-replayed"), "true");
+      }, { model: idle }), { model }); // biome-ignore format: two servers
+      const store = await openServeStore(at, { leaseMs: 500 });
+      const hangs = scriptedModel(() => never);
+      const killed = await adaHandler({ model: hangs, store });
+      const body = JSON.stringify({ messages: chat.messages });
+      const lost = new Request(`http://127.0.0.1${path}`, {
+        method: "POST",
+        body,
+        headers: { "idempotency-key": "two" },
+      });
+      void killed.fetch(lost);
+      while (hangs.requests.length === 0) await new Promise((resolve) => setTimeout(resolve, 5));
+      await store.close();
+      await withReplica(at, async (ask) => {
+        assert.equal((await ask(path, body, { "idempotency-key": "two" })).status, 200);
+      });
+    });
+
     it("give up what has stopped three servers", async () => {
       const at = place();
       let id = "";

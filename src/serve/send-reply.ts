@@ -58,7 +58,7 @@ export async function* replyEvents(chain: AsyncIterable<ServedEvent>, reply: Rep
       for (const part of parts(served)) for (const event of writer.add(part)) yield event;
       continue;
     }
-    settle(served, caller);
+    await settle(served, caller);
     const last = writer.end(replyEnd(served));
     await reply.save?.();
     for (const event of last) yield event;

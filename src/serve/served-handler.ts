@@ -6,8 +6,9 @@ import { type Guarded, type GuardSettings, guarded, logFault } from "../base/htt
 import { apiErrorBody } from "./api-error.ts";
 import type { Endpoint } from "./endpoint.ts";
 import { idempotentReplies } from "./idempotent-replies.ts";
-import { admission, type ServeKey } from "./keys.ts";
+import { type Callers, callers, type ServeKey } from "./keys.ts";
 import { type Metrics, metrics } from "./metrics.ts";
+import { openServeStore, type ServeStore } from "./store/open-store.ts";
 
 export interface ServeOptions extends Omit<GuardSettings, "keys"> {
   /** API keys; without any there is no authentication. */
@@ -24,17 +25,30 @@ export interface ServedHandler extends Guarded {
   settle?(signal: AbortSignal): Promise<void>;
 }
 
-/** Puts endpoints behind the guard. `load` is read for the metrics page. */
+/** What a handler has made already. */
+export interface ServedParts {
+  counted?: Metrics;
+  /** Read for the metrics page. */
+  load?: { readonly running: number; readonly waiting: number };
+  /** Where callers and repeated requests are counted; in memory by default. */
+  store?: () => Promise<ServeStore>;
+  callers?: Callers;
+}
+
+function onceOpened(): () => Promise<ServeStore> {
+  let opened: Promise<ServeStore> | undefined;
+  return () => (opened ??= openServeStore());
+}
+
+/** Puts endpoints behind the guard. */
 export function servedHandler(
   endpoints: Readonly<Record<string, Endpoint>>,
   options: ServeOptions,
-  {
-    counted = metrics(),
-    load,
-  }: { counted?: Metrics; load?: { readonly running: number; readonly waiting: number } } = {},
+  { counted = metrics(), load, store = onceOpened(), callers: known }: ServedParts = {},
 ): ServedHandler {
   const { keys = [], access, maxBodyBytes, onRequest = logFault } = options;
-  const again = idempotentReplies();
+  const again = idempotentReplies(async () => (await store()).replies);
+  const { admit } = known ?? callers(keys, async () => (await store()).counts);
   let accepting = true;
   const table: Record<string, Endpoint> = {
     "GET /health": () => ({ status: "ok" }),
@@ -51,7 +65,7 @@ export function servedHandler(
     keys,
     access,
     maxBodyBytes,
-    admit: admission(keys),
+    admit,
     isOpen: (path) => path === "/health" || path === "/ready",
     errorBody: apiErrorBody,
     accepting: () => accepting,

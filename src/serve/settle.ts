@@ -5,8 +5,11 @@ import type { Caller } from "./keys.ts";
 import type { ServedEvent } from "./served-events.ts";
 
 /** Counts the chain; throws where the model behind it failed or the caller stopped it. */
-export function settle({ trajectory, usage }: Extract<ServedEvent, { type: "end" }>, caller: Caller): Trajectory {
-  caller.spend(usage.billedTokens, usage.costUsd);
+export async function settle(
+  { trajectory, usage }: Extract<ServedEvent, { type: "end" }>,
+  caller: Caller,
+): Promise<Trajectory> {
+  await caller.spend(usage.billedTokens, usage.costUsd);
   const { reason, detail, code } = trajectory.ending;
   if (reason === "error") {
     throw new Refusal(502, `the model behind this server failed: ${detail ?? "no reason given"}`, {

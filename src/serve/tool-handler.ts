@@ -42,7 +42,7 @@ export function toolHandler(options: ToolHandlerOptions): ServedHandler {
         tool: find(asString(call["tool"])),
         input: call["input"],
       }));
-      caller.count(Math.max(0, calls.length - 1));
+      await caller.count(Math.max(0, calls.length - 1));
       const results = await inParallel(calls, concurrency, ({ tool, input }) =>
         callTool(tool, input, request.signal, maxCharacters),
       );

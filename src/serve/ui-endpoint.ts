@@ -53,7 +53,7 @@ export function uiEndpoints(service: ChainService): Record<string, (call: Call) 
           const events = await service.start(asked, signal);
           yield* projection.begin();
           for await (const event of events) {
-            if (event.type === "end") settle(event, call.caller);
+            if (event.type === "end") await settle(event, call.caller);
             yield* projection.add(event);
           }
         } catch (error) {

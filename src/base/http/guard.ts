@@ -66,7 +66,7 @@ export interface GuardOptions<Caller, Key extends string | { key: string }> exte
   /** Keys that callers must bring, bare or with what belongs to them. */
   keys?: readonly Key[];
   /** The caller of a key, or of no key where none is needed; refuses one that may send no more. */
-  admit?: (key: Key | undefined) => Caller & { headers?: Record<string, string> };
+  admit?: (key: Key | undefined) => Promise<Caller & { headers?: Record<string, string> }>;
   /** Where the key of a request is; in `Authorization` or `X-API-Key` by default. */
   keyOf?: (header: HttpRequest["header"]) => string | undefined;
   /** Said to a request without a known key. */
@@ -114,7 +114,7 @@ export function guarded<Caller = undefined, Key extends string | { key: string }
   const findKey = keyFinder(keys.map((own) => ({ own, key: typeof own === "string" ? own : own.key })));
   const meter: BodyMeter = { held: 0, max: options.maxHeldBytes ?? Math.max(most.heldBytes, 2 * maxBodyBytes) };
 
-  const callerOf = (header: HttpRequest["header"]) => {
+  const callerOf = async (header: HttpRequest["header"]) => {
     if (keys.length === 0) return options.admit?.(undefined);
     const given = (options.keyOf ?? keyOf)(header);
     const found = given === undefined ? undefined : findKey(given);
@@ -171,7 +171,9 @@ export function guarded<Caller = undefined, Key extends string | { key: string }
       if (found && "pattern" in found) pattern = found.pattern;
       const open = isOpen(request.path);
       if (!open && !accepting()) throw new Refusal(503, "the server is stopping", { headers: { "retry-after": "5" } });
-      const caller = (open ? undefined : callerOf(request.header)) as Caller & { headers?: Record<string, string> };
+      const caller = (open ? undefined : await callerOf(request.header)) as Caller & {
+        headers?: Record<string, string>;
+      };
       Object.assign(headers, caller?.headers);
       if (found instanceof Refusal) throw found;
       const { work, params } = found ?? { work: served as Route<Caller>, params: {} };

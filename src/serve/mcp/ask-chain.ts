@@ -50,7 +50,7 @@ export function askChain(service: ChainService): McpTool {
           if (event.type === "role-delta") line += event.text;
           if (event.type === "role-end") await progress(line.slice(0, shownCharacters));
           if (event.type !== "end") continue;
-          const { answer, ending, usage } = settle(event, caller);
+          const { answer, ending, usage } = await settle(event, caller);
           if (answer === null) return { text: `error: no answer (${ending.detail ?? ending.reason})`, failed: true };
           const counted = { tokens: usage.billedTokens, tool_calls: usage.toolCalls };
           return { text: answer, structured: { answer, trajectory_id: asked.id, ...counted } };

@@ -60,7 +60,7 @@ function mcpEndpoint(tools: readonly McpTool[], maxBodyBytes: number): Endpoint 
       if (value !== undefined) sent.set(name, value);
     }
     const body = request.method === "POST" ? await bytes() : undefined;
-    if (body) countBatch(jsonOf(body), caller); // refused here as everywhere, before the protocol's own reader sees it
+    if (body) await countBatch(jsonOf(body), caller); // refused here as everywhere, before the protocol's own reader sees it
     const url = `http://${request.header("host") ?? "localhost"}${request.path}`;
     const { method, signal } = request;
     const asked = new Request(url, { method, headers: sent, signal, ...(body && { body: new Uint8Array(body) }) });
@@ -70,11 +70,11 @@ function mcpEndpoint(tools: readonly McpTool[], maxBodyBytes: number): Endpoint 
 }
 
 /** A batch counts as the requests that it is made of. */
-function countBatch(sent: unknown, caller: Caller): void {
+async function countBatch(sent: unknown, caller: Caller): Promise<void> {
   if (!Array.isArray(sent)) return;
   if (sent.length > most.batch)
     throw new Refusal(400, `a batch of ${sent.length} messages: at most ${most.batch} are taken`);
-  caller.count(Math.max(0, sent.length - 1));
+  await caller.count(Math.max(0, sent.length - 1));
 }
 
 /** Passes a fetch response on, a stream with its back-pressure. */

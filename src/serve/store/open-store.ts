@@ -7,7 +7,9 @@ import { randomBytes } from "node:crypto";
 import { join } from "node:path";
 import { CoaError } from "../../core/errors.ts";
 import { openSeal, sealKeys } from "../sealed-state.ts";
+import { type Counts, counts, periods } from "./counts.ts";
 import { type Database, type Statement, schemaVersion } from "./database.ts";
+import { type KeptReplies, keptReplies, repliedMs } from "./kept-replies.ts";
 import { type LeasedRuns, leasedRuns } from "./leased-runs.ts";
 import { openPostgres } from "./postgres.ts";
 import { openSqlite } from "./sqlite.ts";
@@ -19,6 +21,8 @@ export interface ServeStore {
   responses: ResponseStore;
   suspended: SuspendedChains;
   runs: LeasedRuns;
+  counts: Counts;
+  replies: KeptReplies;
   /** Deletes what has expired, or only counts it. */
   clean(options?: { dryRun?: boolean }): Promise<number>;
   close(): Promise<void>;
@@ -27,13 +31,15 @@ export interface ServeStore {
 export interface ServeStoreOptions {
   /** Servers that share this file open each other's sealed state; the key is in the store by default. */
   sealKeyFile?: string;
-  /** How long a server holds a response in the background without a sign of life; 15 s by default. */
+  /** How long a server without a sign of life holds what it runs; 15 s by default. */
   leaseMs?: number;
 }
 
 const keptMs = 30 * 24 * 3_600_000;
 /** How long the events of a response in the background can be sent again. */
 const followedMs = 600_000;
+/** A year of days and months, for reports of what was used. */
+const countedMs = 400 * 24 * 3_600_000;
 const cleanEveryMs = 600_000;
 
 /** The file of a folder's store. */
@@ -64,6 +70,8 @@ export async function serveStore(database: Database, options: ServeStoreOptions 
     responses: storedResponses(database),
     suspended: suspendedChains(database, openSeal({ keys })),
     runs: leasedRuns(database, leaseMs),
+    counts: counts(database),
+    replies: keptReplies(database, leaseMs),
     async clean({ dryRun = false } = {}) {
       const before = database.now() - keptMs;
       // A conversation is used as long as it is continued.
@@ -78,7 +86,12 @@ export async function serveStore(database: Database, options: ServeStoreOptions 
       const gone = (await database.run(...statements)).reduce((sum, found) => sum + found.length, 0);
       if (dryRun) return gone;
       const over = "SELECT id FROM coa_responses WHERE request IS NULL AND at < $1";
-      await database.run([`DELETE FROM coa_events WHERE response IN (${over})`, [database.now() - followedMs]]);
+      await database.run(
+        [`DELETE FROM coa_events WHERE response IN (${over})`, [database.now() - followedMs]],
+        ["DELETE FROM coa_replies WHERE at < $1", [database.now() - repliedMs]],
+        [`DELETE FROM coa_counts WHERE at < $1 AND length(period) = ${periods.minute}`, [database.now() - followedMs]],
+        ["DELETE FROM coa_counts WHERE at < $1 AND period <> ''", [database.now() - countedMs]],
+      );
       await database.tidy();
       return gone;
     },

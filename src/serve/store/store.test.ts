@@ -243,6 +243,61 @@ for (const [name, { skip, place, open }] of Object.entries(kinds)) {
       });
     });
 
+    it("counts requests of all servers exactly, and what was spent by day, by month and in all", async () => {
+      await withTwo(async (one, two, wait) => {
+        wait(60_000 - (Date.now() % 60_000)); // a minute begins
+        const takes = Array.from({ length: 120 }, (_, index) => [one, two][index % 2]!.counts.take("ada", 1, 50));
+        const taken = (await Promise.all(takes)).flatMap((each) => each.taken ?? []);
+        assert.deepEqual(
+          taken.sort((a, b) => a - b),
+          Array.from({ length: 50 }, (_, index) => index + 1),
+        );
+        assert.equal((await one.counts.take("bob", 3, 2)).taken, undefined);
+        assert.equal((await one.counts.take("bob", 2, 2)).taken, 2);
+        wait((await one.counts.take("ada", 1, 50)).restMs);
+        assert.equal((await two.counts.take("ada", 1, 50)).taken, 1, "the next minute");
+        const spends = Array.from({ length: 40 }, (_, index) =>
+          [one, two][index % 2]!.counts.spend("ada", { tokens: 10, usd: 0.25 }),
+        );
+        await Promise.all(spends);
+        const spent = { tokens: 400, usd: 10 };
+        assert.deepEqual(await two.counts.spent("ada"), { all: spent, month: spent, day: spent });
+        assert.deepEqual((await two.counts.spent("bob")).all, { tokens: 0, usd: 0 });
+        wait(31 * day);
+        await one.clean();
+        const none = { tokens: 0, usd: 0 };
+        assert.deepEqual(await two.counts.spent("ada"), { all: spent, month: none, day: none });
+      });
+    });
+
+    it("gives an idempotency key to one server at a time, and its answer to all", async () => {
+      await withTwo(async (one, two, wait) => {
+        const reply = { status: 200, headers: { a: "b" }, body: "said \u0000", form: "text" as const };
+        const claims = await Promise.all([one, two, one, two].map((store) => store.replies.claim("key", "body")));
+        assert.deepEqual(claims.sort(), ["busy", "busy", "busy", "mine"]);
+        assert.equal(await two.replies.claim("key", "another body"), "other");
+        const holds = async (store: ServeStore) => {
+          await store.replies.renew("key");
+          wait(14_000);
+          return (await store.replies.claim("key", "body")) === "busy";
+        };
+        const [holder, other] = (await holds(one)) && (await holds(one)) ? [one, two] : [two, one];
+        wait(16_000);
+        assert.equal(await other.replies.claim("key", "body"), "mine", "its server is silent");
+        assert.equal(await holder.replies.finish("key", reply), false);
+        await holder.replies.forget("key");
+        assert.equal(await other.replies.finish("key", reply), true);
+        assert.deepEqual(await holder.replies.claim("key", "body"), reply);
+        await other.replies.forget("key");
+        assert.deepEqual(await other.replies.claim("key", "body"), reply, "what is kept is not forgotten");
+        assert.equal(await one.replies.claim("second", "body"), "mine");
+        await one.replies.forget("second");
+        assert.equal(await two.replies.claim("second", "body"), "mine");
+        wait(day + 1);
+        assert.equal(await one.replies.claim("key", "another body"), "mine", "a day later");
+      });
+    });
+
     it("refuses a state that another version wrote", async () => {
       const at = place();
       const database = await open(at);

@@ -1,0 +1,59 @@
+/**
+ * What callers have used, counted once for all servers of a store: requests by the minute; tokens and dollars by the day, by
+ * the month and in all. A period is the beginning of a date in UTC: of all dates, it is empty.
+ */
+import type { Database, Statement } from "./database.ts";
+
+/** For how long something is counted together, with how much of a date names it. */
+export const periods = { all: 0, month: 7, day: 10, minute: 16 } as const;
+
+/** What was used. */
+export interface Spent {
+  tokens: number;
+  usd: number;
+}
+
+/** Counts for all callers. */
+export interface Counts {
+  /** Counts requests of this minute where that makes at most `max`: how many there are then, and when the next minute begins. */
+  take(owner: string, requests: number, max: number): Promise<{ taken: number | undefined; restMs: number }>;
+  /** What was used in this month, on this day, in all. */
+  spent(owner: string): Promise<Record<"all" | "month" | "day", Spent>>;
+  spend(owner: string, used: Spent): Promise<void>;
+}
+
+/** The counts of a database. */
+export function counts(database: Database): Counts {
+  const period = (name: keyof typeof periods) => new Date(database.now()).toISOString().slice(0, periods[name]);
+  const budgeted = ["all", "month", "day"] as const;
+  return {
+    async take(owner, requests, max) {
+      const now = database.now();
+      const restMs = 60_000 - (now % 60_000);
+      const count = `INSERT INTO coa_counts (owner, period, at, requests) VALUES ($1, $2, $3, $4)
+        ON CONFLICT (owner, period) DO UPDATE SET requests = coa_counts.requests + excluded.requests, at = excluded.at
+          WHERE coa_counts.requests + excluded.requests <= $5 RETURNING requests`;
+      if (requests > max) return { taken: undefined, restMs };
+      const [rows] = await database.run([count, [owner, period("minute"), now, requests, Math.floor(max)]]);
+      return { taken: rows![0] && Number(rows![0]["requests"]), restMs };
+    },
+    async spent(owner) {
+      const [rows] = await database.run([
+        "SELECT period, tokens, usd FROM coa_counts WHERE owner = $1 AND period IN ($2, $3, $4)",
+        [owner, ...budgeted.map(period)],
+      ]);
+      const found = (name: (typeof budgeted)[number]): Spent => {
+        const row = rows!.find((one) => one["period"] === period(name));
+        return { tokens: Number(row?.["tokens"] ?? 0), usd: Number(row?.["usd"] ?? 0) };
+      };
+      return { all: found("all"), month: found("month"), day: found("day") };
+    },
+    async spend(owner, { tokens, usd }) {
+      const add = `INSERT INTO coa_counts (owner, period, at, tokens, usd) VALUES ($1, $2, $3, $4, $5)
+        ON CONFLICT (owner, period) DO UPDATE
+          SET tokens = coa_counts.tokens + excluded.tokens, usd = coa_counts.usd + excluded.usd, at = excluded.at`;
+      const now = database.now();
+      await database.run(...budgeted.map((name): Statement => [add, [owner, period(name), now, tokens, usd]]));
+    },
+  };
+}
