@@ -10,7 +10,20 @@ describe("the key of this machine", () => {
     const env = { OPENAI_API_KEY: "own-key", OPENAI_BASE_URL: "https://models.example:8443/v1" };
     assert.equal(ownKeyFor("https://models.example:8443/other", env), "own-key");
     const others = ["https://evil.example/v1", "http://models.example:8443/v1", "https://models.example/v1", "https://models.example:8443@evil.example/v1", "nonsense"]; // biome-ignore format: a list
-    for (const other of others) assert.equal(ownKeyFor(other, env), undefined, other);
+    const notes: string[] = [];
+    for (const other of others)
+      assert.equal(
+        ownKeyFor(other, env, (note) => notes.push(note)),
+        undefined,
+        other,
+      );
+    assert.equal(notes.length, others.length, "a key that is withheld is told of");
+    assert.match(notes[0]!, /OPENAI_API_KEY is not sent to https:\/\/evil\.example, .*set OPENAI_BASE_URL/);
+    assert.equal(
+      ownKeyFor("https://evil.example/v1", {}, (note) => notes.push(note)),
+      undefined,
+    );
+    assert.equal(notes.length, others.length, "without a key there is nothing to tell");
     const plain = { OPENAI_API_KEY: "own-key" };
     assert.equal(ownKeyFor("https://api.openai.com/v1", plain), "own-key");
     assert.equal(ownKeyFor("https://api.openai.com.evil.example/v1", plain), undefined);

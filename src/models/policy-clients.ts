@@ -3,11 +3,21 @@ import type { Model } from "../core/model.ts";
 import type { Tokenizer } from "../core/tokenizer.ts";
 import { openaiCompatible } from "./openai-compatible.ts";
 
-/** This machine's own key, for an address that another machine named: only where the key's owner named that server too. */
-export function ownKeyFor(baseURL: string, env: NodeJS.ProcessEnv = process.env): string | undefined {
+/**
+ * This machine's own key, for an address that another machine named: only where the key's owner named that server too. `note`
+ * is called where a key is withheld.
+ */
+export function ownKeyFor(
+  baseURL: string,
+  env: NodeJS.ProcessEnv = process.env,
+  note?: (text: string) => void,
+): string | undefined {
   const { OPENAI_BASE_URL: own, OPENAI_API_KEY: key } = env;
   const server = URL.parse(!own || own === "openai" ? "https://api.openai.com" : own);
-  return server !== null && server.origin === URL.parse(baseURL)?.origin ? key : undefined;
+  const { origin } = URL.parse(baseURL) ?? {};
+  if (server !== null && server.origin === origin) return key;
+  if (key) note?.(`OPENAI_API_KEY is not sent to ${origin ?? baseURL}, which the coordinator names: set OPENAI_BASE_URL to it if that server is yours`); // biome-ignore format: one note
+  return undefined;
 }
 
 /** Opens policies by address, and closes them all. */

@@ -9,11 +9,12 @@ import { Refusal } from "../base/http/refusal.ts";
 import { inOrder } from "../base/work/in-order.ts";
 import { inParallel } from "../base/work/limiter.ts";
 import type { ChainOptions } from "../chain/chain-options.ts";
-import { throwIfUserMustFix } from "../core/ending.ts";
-import { isAbort } from "../core/errors.ts";
+import { type Ending, throwIfUserMustFix } from "../core/ending.ts";
+import { CoaError, isAbort } from "../core/errors.ts";
 import type { Reward, RewardResult } from "../core/grader.ts";
 import type { Json } from "../core/json-value.ts";
 import type { Model } from "../core/model.ts";
+import { printable } from "../core/printable.ts";
 import type { Profile } from "../core/profile.ts";
 import type { Task } from "../core/task.ts";
 import type { Tokenizer } from "../core/tokenizer.ts";
@@ -46,6 +47,8 @@ export interface RolloutHandlerOptions extends ServeOptions {
   maxQueue?: number;
   /** What workers elsewhere are told, where they may take rollouts too. */
   workers?: Omit<RunForWorkers, "silenceMs">;
+  /** Called with what a policy's server said when it failed; to stderr by default. A caller is told only how it failed. */
+  onPolicyError?: (words: string) => void;
   /** Called for every rollout. */
   onTrajectory?: (trajectory: Trajectory) => void;
 }
@@ -100,7 +103,8 @@ export function rolloutHandler(options: RolloutHandlerOptions): ServedHandler {
     const chain = { id, sampling, limits };
     const played = board.play(task, { ...run, seed, step: 0, sample, chain, signal });
     void work();
-    const trajectory = await played;
+    const { ending, ...rest } = await played;
+    const trajectory = { ...rest, ending: told(ending, options.onPolicyError) };
     countChain(counted, trajectory);
     const verdict = reward ? await judged(reward, trajectory, task, signal) : unjudged;
     options.onTrajectory?.({ ...trajectory, ...(verdict.reward !== null && { reward: verdict.reward }) });
@@ -129,7 +133,7 @@ export function rolloutHandler(options: RolloutHandlerOptions): ServedHandler {
           return await answerOf(job, { policyAt: policy, owner: caller.name }, tokenizer, signal);
         } catch (error) {
           if (stop.signal.aborted && isAbort(error)) return cancelledAnswer(job);
-          failed.abort(error);
+          failed.abort(error instanceof CoaError ? policyFailure(error, options.onPolicyError) : error);
           throw failed.signal.reason;
         } finally {
           batch.open--;
@@ -166,6 +170,32 @@ export function rolloutHandler(options: RolloutHandlerOptions): ServedHandler {
     },
     settle: async () => board.close(),
   };
+}
+
+const toStderr = (words: string) => console.error(printable(words));
+
+/**
+ * How a policy failed, without its server's words: whoever asks names the address, which may be one that only this machine
+ * reaches, and what is said there is not theirs to read.
+ */
+function wordless(detail: string, log = toStderr): string {
+  log(`a policy failed: ${detail}`);
+  const status = /\bHTTP (\d{3})\b/.exec(detail)?.[1];
+  if (status) return `the policy's server answered HTTP ${status}`;
+  const silent = /is the server running|ENOTFOUND|no answer within|other side closed|socket|timeout/i.test(detail);
+  return silent
+    ? "the policy's server can't be reached"
+    : "the policy's server does not answer as one of a policy does";
+}
+
+function policyFailure(error: CoaError, log?: (words: string) => void): CoaError {
+  const { boundary, code } = error;
+  if (boundary !== "model" && boundary !== "network") return error;
+  return new CoaError(boundary, `stopped at the first failure: ${wordless(error.message, log)}`, { code });
+}
+
+function told(ending: Ending, log?: (words: string) => void): Ending {
+  return ending.reason === "error" ? { ...ending, detail: wordless(ending.detail ?? "", log) } : ending;
 }
 
 const unjudged: RewardResult = {

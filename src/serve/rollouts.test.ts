@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { byteTokenizer } from "../../test/fixtures/conformance/byte-tokenizer.ts";
+import { listen } from "../base/http/listen.ts";
 import { eventsOf } from "../base/http/server-events.ts";
 import { defineTask } from "../core/task.ts";
 import { taskGrader } from "../graders/grade-task.ts";
@@ -169,6 +170,38 @@ describe("rolloutHandler", () => {
         assert.equal((await ask("/rollouts", { baseURL, items: [{ task, n: 9 }] })).body.error.code, "queue_full"),
       { maxChains: 1, maxQueue: 2 },
     );
+  });
+
+  it("tells how a policy failed, and nothing of what the server at that address says", async () => {
+    const secret = "internal-password-of-another-server";
+    const logged: string[] = [];
+    const bodies = [
+      { status: 404, text: `{"error":{"message":"${secret}"}}` },
+      { status: 500, text: `{"detail":"${secret}"}` },
+      { status: 403, text: secret },
+      { status: 200, text: secret },
+      { status: 200, text: `data: ${secret}\n\n` },
+      { status: 200, text: `{"choices":[{"text":12,"${secret}":1}],"error":"${secret}"}` },
+    ];
+    await withRollouts(
+      async (ask) => {
+        for (const { status, text } of bodies) {
+          const inner = await listen(async (_request, reply) => {
+            const type = text.startsWith("data:") ? "text/event-stream" : "application/json";
+            reply.send(status, text, { "content-type": type });
+          });
+          const { text: said } = await ask("/rollouts", {
+            baseURL: `${inner.origin}/v1`,
+            items: [{ task, trajectory: true }],
+          });
+          assert.ok(!said.includes("password"), said);
+          assert.match(said, status === 200 ? /does not answer as one of a policy/ : new RegExp(`HTTP ${status}`));
+          await inner.close();
+        }
+      },
+      { onPolicyError: (words) => logged.push(words) },
+    );
+    assert.ok(logged.filter((words) => words.includes(secret)).length >= 3, logged.join("\n"));
   });
 
   it("shares its board with workers, which run what does not fit here", async () => {

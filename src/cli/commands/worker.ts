@@ -40,6 +40,11 @@ export default defineCommand({
     const { profile, toolsOf } = work;
     const samplers = session.closeAtEnd(openPolicyClients(tokenizer, { ask: true }));
     let done = 0;
+    const noted = new Set<string>();
+    const noteOnce = (text: string) => {
+      if (!noted.has(text)) out.note(text);
+      noted.add(text);
+    };
     const result = await runWorker({
       coordinator,
       apiKey: settings.workers.key ?? process.env["COA_WORKERS_KEY"],
@@ -51,7 +56,7 @@ export default defineCommand({
         const { sampler } = run;
         const ofRun = sampler && {
           baseURL: sampler.baseURL,
-          apiKey: ownKeyFor(sampler.baseURL),
+          apiKey: ownKeyFor(sampler.baseURL, process.env, noteOnce),
           model: sampler.model ?? lease.servedAs ?? sampler.baseModel,
         };
         const at = lease.policyAt ?? ofRun;
