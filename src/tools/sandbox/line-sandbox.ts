@@ -120,7 +120,8 @@ function resultOf(outcome: ChildOutcome<ChildReply>, limits: SandboxLimits): San
   const exitCode = typeof status === "number" ? status : null;
   const result = { exitCode, stdout: text(stdout), stderr: text(stderr) + text(error), ms: outcome.ms };
   if (error) return { ...result, exitCode: null, verdict: "crashed" };
-  if (interrupted && exitCode !== 0) return { ...result, verdict: "timeout" };
+  // Whatever it says of its end: an endless chain of promises that is interrupted has nothing left to run.
+  if (interrupted) return { ...result, exitCode: exitCode || null, verdict: "timeout" };
   if (reason === "MemoryError") return { ...result, verdict: "memory" };
   return { ...result, verdict: exitCode === 0 ? "ok" : "failed" };
 }

@@ -31,6 +31,25 @@ describe("nsjailSandbox", { skip }, () => {
         assert.ok(given.includes(wanted), wanted);
       }
       assert.ok(!given.some((argument) => argument.startsWith("--disable_clone_newnet")), "an empty network namespace");
+      const own = await sandbox.run({ language: "python", code: "import sys\nsys.exit(255)" });
+      assert.equal(own.exitCode, 255, "the program's own code is the program's");
+      await sandbox.close();
+    } finally {
+      rmSync(folder, { recursive: true, force: true });
+    }
+  });
+
+  it("tells nsjail's own failure to start as the sandbox's, not as the program's", async () => {
+    const folder = mkdtempSync(join(tmpdir(), "coa-nsjail-"));
+    try {
+      chmodSync(folder, 0o755);
+      const program = join(folder, "nsjail");
+      writeFileSync(program, "#!/bin/sh\necho '[E] clone(): Operation not permitted' >&2\nexit 255\n", { mode: 0o755 });
+      const sandbox = nsjailSandbox({ path: program, limits: { wallMs: endlessMs } });
+      await assert.rejects(
+        sandbox.run({ language: "python", code: "print(1)" }),
+        /nsjail[\s\S]*Operation not permitted/,
+      );
       await sandbox.close();
     } finally {
       rmSync(folder, { recursive: true, force: true });

@@ -6,7 +6,7 @@ import type { Sandbox, SandboxLimits, SandboxRequest, SandboxResult } from "../.
 import { childPool } from "./child-pool.ts";
 import { isRoot, nobody } from "./launch.ts";
 import { withLimits } from "./limits.ts";
-import { limitsLine, pythonEntry, startOneShot } from "./one-shot.ts";
+import { limitsLine, pythonEntry, startOneShot, tellsStart } from "./one-shot.ts";
 
 export interface NsjailOptions {
   /** The nsjail program. */
@@ -31,7 +31,12 @@ export function nsjailSandbox(options: NsjailOptions): Sandbox {
   const processes = options.maxProcesses ?? 64;
   const pool = childPool({
     start: () =>
-      startOneShot({ command: options.path, args: nsjailArguments(options), user: isRoot() ? nobody : undefined }),
+      startOneShot({
+        command: options.path,
+        args: nsjailArguments(options),
+        user: isRoot() ? nobody : undefined,
+        tells: true,
+      }),
     isolation: "trajectory",
     warm: 0,
     most: Math.max(1, options.concurrency ?? 8),
@@ -58,7 +63,7 @@ function nsjailArguments(options: NsjailOptions): string[] {
   const folders = ["/usr", "/bin", "/lib", "/lib64"].filter((folder) => existsSync(folder));
   return [
     ...["--mode", "o", "--really_quiet", "--user", `${nobody}:${nobody}:1`, "--group", `${nobody}:${nobody}:1`],
-    ...["--hostname", "sandbox", "--pass_fd", "3", "--time_limit", "0"],
+    ...["--hostname", "sandbox", "--pass_fd", "3", "--pass_fd", "4", "--time_limit", "0"],
     ...folders.flatMap((folder) => ["--bindmount_ro", folder]),
     ...["/dev/null", "/dev/zero", "/dev/urandom"].flatMap((file) => ["--bindmount_ro", file]),
     ...["/tmp", "/work", "/dev/shm"].flatMap((folder) => ["--mount", `none:${folder}:tmpfs:size=${bytes}`]),
@@ -66,6 +71,6 @@ function nsjailArguments(options: NsjailOptions): string[] {
     // Limits are lowered by the entry program; nsjail's own defaults would be lower than some tasks need.
     ...["--rlimit_as", "hard", "--rlimit_cpu", "hard", "--rlimit_fsize", "hard", "--rlimit_nproc", "hard"],
     ...["--seccomp_string", policy],
-    ...["--", options.python ?? "/usr/bin/python3", "-I", "-B", "-c", pythonEntry],
+    ...["--", options.python ?? "/usr/bin/python3", "-I", "-B", "-c", tellsStart + pythonEntry],
   ];
 }

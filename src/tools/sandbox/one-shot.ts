@@ -55,6 +55,9 @@ for _n in ("_f", "_h", "_l", "_o", "_r", "_v", "sys", "_n"): _g.pop(_n, None)
 exec(_g.pop("_c"), _g.pop("_g"))
 `;
 
+/** In front of an entry: tells on descriptor 4 that the sandbox is made and the program runs. */
+export const tellsStart = "import os\nos.write(4, b'1')\ndel os\n";
+
 /** The line in front of the program: seconds of CPU, bytes of address space, processes, bytes of a file, open files, core. */
 export function limitsLine(limits: SandboxLimits, processes: number): string {
   const bytes = Math.round(limits.memoryMb * 1024 * 1024);
@@ -71,14 +74,16 @@ export async function startOneShot(options: {
   /** User and group to start as; only root may say so. */
   user?: number;
   prepare?: (innerPid: number) => void;
+  /** The program says on descriptor 4 that it runs (`tellsStart` in front of its entry): without it, it never did. */
+  tells?: boolean;
   /** Written to descriptor 5 at once. */
   filter?: Uint8Array;
 }): Promise<OneShot> {
-  const { prepare, user, filter } = options;
+  const { prepare, tells, user, filter } = options;
   const child = spawn(options.command, options.args, {
     env: {},
     cwd: "/",
-    stdio: ["pipe", "pipe", "pipe", "pipe", prepare ? "pipe" : "ignore", filter ? "pipe" : "ignore"],
+    stdio: ["pipe", "pipe", "pipe", "pipe", prepare || tells ? "pipe" : "ignore", filter ? "pipe" : "ignore"],
     ...(user === undefined ? {} : { uid: user, gid: user }),
   });
   const streams = child.stdio as unknown as (Socket | null)[];
@@ -118,6 +123,7 @@ export async function startOneShot(options: {
   const listeners = new Map([stdout, stderr].map((stream) => [stream, keepEarly(stream)]));
   for (const [stream, listener] of listeners) stream.on("data", listener);
   let status = "";
+  if (tells) streams[4]?.on("data", (chunk: Buffer) => (status += chunk));
   if (prepare) {
     const awake = setTimeout(() => child.kill("SIGKILL"), 30_000);
     const told = new Promise<void>((resolve) => {
@@ -183,7 +189,9 @@ export async function startOneShot(options: {
     const exitCode = ended?.exitCode ?? 1;
     const note = stopped === "flood" ? "\nstopped: too much output\n" : "";
     const texts = [windows.get(stdout)?.text() ?? "", (windows.get(stderr)?.text() ?? "") + note] as const;
-    const ran = !prepare || killed || exitCode > 128 || status.includes('"exit-code"');
+    const ran = prepare
+      ? killed || exitCode > 128 || status.includes('"exit-code"')
+      : !tells || killed || status !== "";
     if (!ran) throw new NotStarted(options.command, texts[1]);
     const verdict = verdictOf(exitCode, stopped, texts[1]);
     return { verdict, exitCode, stdout: texts[0], stderr: texts[1], ms: performance.now() - started };

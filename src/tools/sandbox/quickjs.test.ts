@@ -36,6 +36,17 @@ describe("quickjsSandbox", () => {
     assert.equal((await run(byEvent, { stdin })).stdout, "3\n4\n");
   });
 
+  it("stops an endless chain of promises at its CPU limit, and says so", async () => {
+    for (const code of [
+      "const f = () => Promise.resolve().then(f); f()",
+      "(async () => { for (;;) await null })()",
+      "const f = () => Promise.resolve().then(f).catch(f); f(); console.log('begun')",
+    ]) {
+      const { verdict, exitCode } = await run(code, { limits: { cpuMs: 200 } });
+      assert.deepEqual([verdict, exitCode === 0], ["timeout", false], code);
+    }
+  });
+
   it("finishes promises and timers in order, without waiting for the clock", async () => {
     const code =
       "setTimeout(() => console.log('late'), 90000); setTimeout(() => console.log('soon'), 5); (async () => { await null; console.log('micro') })(); console.log('now')";
