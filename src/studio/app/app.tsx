@@ -1,4 +1,4 @@
-/** The frame around every screen: navigation, search, theme, help; and the screen that the address names. */
+/** The frame around every screen: navigation, search, help; and the screen that the address names. */
 import { useEffect, useErrorBoundary, useState } from "preact/hooks";
 import { percent } from "../../report/format-figures.ts";
 import { useKeys } from "./keys.ts";
@@ -8,7 +8,6 @@ import { Problem } from "./parts/states.tsx";
 import { go, href, matchPath, path, place } from "./router.ts";
 import { type Screen, screens } from "./screens/index.ts";
 import { connected, onEvents } from "./server.ts";
-import { nextTheme, theme } from "./theme.ts";
 
 export function App() {
   const found = screenAt(path.value);
@@ -21,7 +20,6 @@ export function App() {
         run: () => go(route),
       })),
       { keys: "/", does: "Search", run: focusSearch },
-      { keys: "shift+t", does: "Change between light and dark", run: nextTheme },
       { keys: "escape", does: "Leave a field", run: () => (document.activeElement as HTMLElement | null)?.blur() },
     ],
     true,
@@ -59,7 +57,6 @@ export function App() {
         <Search />
         <IndexProgress />
         {!connected.value && <span class="offline">not connected</span>}
-        <Button text={`theme: ${theme.value}`} quiet onClick={nextTheme} />
         <Actions />
       </header>
       <main id="main" tabIndex={-1}>

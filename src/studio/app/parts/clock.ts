@@ -1,54 +1,29 @@
-/** Where each step of a run stands on the axis: by time, by order, or by the tokens it cost. */
-import type { RunView, StepView } from "../../api/run-view.ts";
-
-export type Clock = "time" | "order" | "tokens";
-export const clocks: readonly Clock[] = ["time", "order", "tokens"];
-
-/** A stretch of the axis, from 0 to 1. */
-export interface Stretch {
-  from: number;
-  to: number;
-}
+/** Where each step of a run stands on the axis: by time where the recording has times that can be told apart, else by order. */
+import type { RunView } from "../../api/run-view.ts";
 
 /** The axis of a run. */
 export interface Axis {
-  clock: Clock;
-  steps: ReadonlyMap<string, Stretch>;
-  /** A moment of the recording on the axis; only where the clock is time. */
+  /** Where each step stands, from 0 to 1. */
+  steps: ReadonlyMap<string, { from: number; to: number }>;
+  /** A moment of the recording on the axis; absent where steps stand by their order. */
   at?: (ms: number) => number;
-  /** The whole length in the clock's unit. */
+  /** The whole length, in milliseconds or steps. */
   length: number;
 }
 
-/** The clock that shows most: time where the recording has times that can be told apart, else the order. */
-export function usualClock(run: RunView): Clock {
-  const length = Math.max(0, ...run.steps.map((step) => step.end ?? step.start ?? 0));
-  const wide = run.steps.filter((step) => (step.end ?? 0) - (step.start ?? 0) > length / 250);
-  return length > 0 && wide.length * 2 >= run.steps.length ? "time" : "order";
-}
-
 /** Places the steps. */
-export function axisOf(run: RunView, clock: Clock): Axis {
-  const steps = new Map<string, Stretch>();
-  if (clock === "time") {
-    const length = Math.max(1, ...run.steps.map((step) => Math.max(step.end ?? 0, step.start ?? 0, ...callEnds(step))));
-    for (const step of run.steps) {
-      const from = (step.start ?? 0) / length;
-      steps.set(step.id, { from, to: Math.max(from + 0.004, (step.end ?? step.start ?? 0) / length) });
-    }
-    return { clock, steps, at: (ms) => ms / length, length };
+export function axisOf({ steps }: RunView): Axis {
+  const last = Math.max(0, ...steps.map((step) => step.end ?? step.start ?? 0));
+  const wide = steps.filter((step) => (step.end ?? 0) - (step.start ?? 0) > last / 250);
+  if (last > 0 && wide.length * 2 >= steps.length) {
+    const length = Math.max(last, ...steps.flatMap(({ calls }) => calls.map((call) => call.end ?? 0)));
+    const stretches = steps.map(({ id, start = 0, end = start }) => {
+      const from = start / length;
+      return [id, { from, to: Math.max(from + 0.004, end / length) }] as const;
+    });
+    return { steps: new Map(stretches), at: (ms) => ms / length, length };
   }
-  const weight = ({ tokens }: StepView) => (clock === "order" ? 1 : Math.max(1, tokens.prompt + tokens.completion));
-  const length = run.steps.reduce((sum, step) => sum + weight(step), 0) || 1;
-  let before = 0;
-  for (const step of run.steps) {
-    const from = before / length;
-    before += weight(step);
-    steps.set(step.id, { from, to: before / length });
-  }
-  return { clock, steps, length };
-}
-
-function callEnds(step: StepView): number[] {
-  return step.calls.map((call) => call.end ?? 0);
+  const length = steps.length || 1;
+  const stretches = steps.map(({ id }, index) => [id, { from: index / length, to: (index + 1) / length }] as const);
+  return { steps: new Map(stretches), length };
 }

@@ -3,23 +3,12 @@ import { count, duration } from "../../../report/format-figures.ts";
 import { axisSteps } from "../../../report/svg-plots.ts";
 import type { ChainView } from "../../api/chain-view.ts";
 import type { RunView, StepView } from "../../api/run-view.ts";
-import { useKeys } from "../keys.ts";
-import { place, setQuery } from "../router.ts";
-import { type Axis, axisOf, type Clock, clocks, usualClock } from "./clock.ts";
+import { type Axis, axisOf } from "./clock.ts";
 import { hueOf } from "./hues.ts";
 import { select, selectedStep } from "./selection.ts";
 
 export function Gantt({ run, chain }: { run: RunView; chain?: ChainView }) {
-  const wanted = place.value.query.get("x") as Clock | null;
-  const clock = wanted && clocks.includes(wanted) ? wanted : usualClock(run);
-  const axis = axisOf(run, clock);
-  useKeys([
-    {
-      keys: "x",
-      does: "Order the team by time, by order or by tokens",
-      run: () => setQuery({ x: clocks[(clocks.indexOf(clock) + 1) % clocks.length] }),
-    },
-  ]);
+  const axis = axisOf(run);
   const selected = selectedStep(chain);
   const agents = new Map(run.agents.map((agent) => [agent.id, agent]));
   // Activations of one agent share a lane.
@@ -27,18 +16,7 @@ export function Gantt({ run, chain }: { run: RunView; chain?: ChainView }) {
   const leftOut = new Set(chain?.leftOut.map((one) => one.step));
   return (
     <section class="gantt panel" aria-label="Steps by agent">
-      <div class="split">
-        <h2>Who worked when</h2>
-        <fieldset class="switch small">
-          <legend class="hidden">Axis</legend>
-          {clocks.map((one) => (
-            <label>
-              <input type="radio" name="clock" checked={one === clock} onChange={() => setQuery({ x: one })} />
-              <span>{one}</span>
-            </label>
-          ))}
-        </fieldset>
-      </div>
+      <h2>Who worked when</h2>
       <div class="lanes">
         {[...lanes].map(([name, steps]) => {
           const activations = new Set(steps.map(({ agent }) => agent)).size;
@@ -101,15 +79,14 @@ function Bar(props: { step: StepView; axis: Axis; selected: boolean; leftOut: bo
 }
 
 function Ticks({ axis }: { axis: Axis }) {
-  const shown = axis.clock === "time" ? (axis.length < 10 ? shortTime : duration) : count;
-  const unit = axis.clock === "time" ? "" : axis.clock === "order" ? " steps" : " tokens billed";
+  const shown = axis.at ? (axis.length < 10 ? shortTime : duration) : count;
   const at = axisSteps(axis.length, 6).filter((value) => value <= axis.length);
   return (
     <div class="ticks soft tiny" aria-hidden="true">
       {at.map((value, index) => (
         <span style={{ left: `${(100 * value) / axis.length}%` }}>
           {shown(value)}
-          {index === at.length - 1 ? unit : ""}
+          {!axis.at && index === at.length - 1 ? " steps" : ""}
         </span>
       ))}
     </div>

@@ -8,7 +8,7 @@ export interface Figure {
   name: FigureName;
   /** Class of each token: 0 to 8, or -1 to -8 where the figure has two sides. */
   shades: Int8Array;
-  /** How striking each token is, 0 and up: what the strip draws and `n` steps through. */
+  /** How striking each token is, 0 and up: what `n` steps through. */
   strengths: Float32Array;
   values: (number | null)[];
   /** The figure in words, over the whole chain. */

@@ -1,6 +1,6 @@
 /**
  * The tokens of a chain, coloured by what is asked: whether they are learned, how sure the model was, how open the choice
- * was, how they were reinforced, or where two models differ. One strip shows the whole chain, one column for each token.
+ * was, how they were reinforced, or where two models differ.
  */
 import { useEffect, useMemo } from "preact/hooks";
 import { count, percent } from "../../../report/format-figures.ts";
@@ -20,7 +20,6 @@ import {
   figureOf,
   strikingTokens,
 } from "../parts/token-figures.ts";
-import { TokenStrip } from "../parts/token-strip.tsx";
 import { go, href, pathPart, place, setQuery } from "../router.ts";
 import { useResource } from "../server.ts";
 
@@ -112,7 +111,6 @@ export function TokensScreen({ params }: { params: Record<string, string> }) {
       </div>
       {data.notLoaded > 0 && <p class="not-loaded">{count(data.notLoaded)} more tokens are not loaded</p>}
       {figure.missing && !scoring ? <p class="not-loaded">{figure.missing}</p> : <Legend name={name} />}
-      <TokenStrip figure={figure} at={at} onMove={moveTo} />
       <div class="columns">
         <TokenBlocks view={data} figure={figure} at={at} onMove={moveTo} />
         <TokenFacts
