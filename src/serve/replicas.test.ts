@@ -169,18 +169,18 @@ for (const [name, { skip, place }] of Object.entries(places)) {
         await Promise.race([go.promise, left]);
         return (good as Loose)(request);
       });
-      const path = "/v1/chat/completions";
-      const chat = { messages: [{ role: "user", content: question }], stream: true };
+      const path = "/v1/responses";
+      const sent = { input: question, stream: true };
       const key = { "idempotency-key": "one" };
       const idle = scriptedModel(good);
       await withReplica(at, (one, origin) => withReplica(at, async (two) => {
         const leaving = new AbortController();
         const headers = { "content-type": "application/json", ...key };
-        const init = { method: "POST", headers, body: JSON.stringify(chat), signal: leaving.signal };
+        const init = { method: "POST", headers, body: JSON.stringify(sent), signal: leaving.signal };
         const first = fetch(origin + path, init).then((reply) => reply.text());
         while (model.requests.length === 0) await new Promise((resolve) => setImmediate(resolve));
-        const [here, there] = [one(path, chat, key), two(path, chat, key)];
-        assert.equal((await two(path, { ...chat, seed: 1 }, key)).status, 409);
+        const [here, there] = [one(path, sent, key), two(path, sent, key)];
+        assert.equal((await two(path, { ...sent, temperature: 1 }, key)).status, 409);
         await here; // the second client reads when the first leaves
         leaving.abort();
         await assert.rejects(first);
@@ -189,12 +189,12 @@ for (const [name, { skip, place }] of Object.entries(places)) {
         assert.equal(eventsOf(texts[0]!).at(-1), "[DONE]");
         assert.equal(texts[0], texts[1]);
         assert.deepEqual([model.requests.length, idle.requests.length], [2, 0], "one chain of two calls");
-        assert.equal((await two(path, chat, key)).headers.get("idempotent-replayed"), "true");
+        assert.equal((await two(path, sent, key)).headers.get("idempotent-replayed"), "true");
       }, { model: idle }), { model }); // biome-ignore format: two servers
       const store = await openServeStore(at, { leaseMs: 500 });
       const hangs = scriptedModel(() => never);
       const killed = await adaHandler({ model: hangs, store });
-      const body = JSON.stringify({ messages: chat.messages });
+      const body = JSON.stringify({ input: question });
       const lost = new Request(`http://127.0.0.1${path}`, {
         method: "POST",
         body,
