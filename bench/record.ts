@@ -9,6 +9,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Figure } from "../scripts/bench.ts";
 import { readCallLogs } from "../src/record/call-log.ts";
+import { largeFolder } from "./record/large-folder.ts";
 
 const calls = 1500;
 const streams = 1000;
@@ -19,7 +20,7 @@ export default async function bench(): Promise<Figure[]> {
   try {
     const upstream = await start(children, "upstream.ts");
     const proxy = await start(children, "proxy.ts", upstream, folder);
-    return [...(await latency(upstream, proxy)), ...(await heldStreams(proxy, folder))];
+    return [...(await latency(upstream, proxy)), ...(await heldStreams(proxy, folder)), ...(await largeFolder())];
   } finally {
     for (const child of children) child.kill();
     await rm(folder, { recursive: true, force: true });

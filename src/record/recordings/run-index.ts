@@ -49,7 +49,7 @@ export interface IndexWindow {
   quietMs: number;
 }
 
-const usualWindow: IndexWindow = { bytes: 96 * 2 ** 20, quietMs: 15 * 60_000 };
+const usualWindow: IndexWindow = { bytes: 48 * 2 ** 20, quietMs: 15 * 60_000 };
 
 export interface RunIndexOptions extends ReadOptions {
   window?: IndexWindow;
