@@ -33,6 +33,11 @@ export function causesOf({ after, joins = [] }: RecordedCall): string[] {
   return after === undefined ? [] : [after, ...joins];
 }
 
+/** Whether two calls were made for different incoming requests. */
+export function isApart(a: RecordedCall, b: RecordedCall): boolean {
+  return a.root !== undefined && b.root !== undefined && a.root !== b.root;
+}
+
 /** Of several that fit, those that are nearest in the flow; undefined where the flow holds none of them. */
 export function nearestInFlow<T>(
   call: RecordedCall,

@@ -220,6 +220,7 @@ function toParts(call: RecordedCall, thread: Thread, agentId: string): CallParts
     conversation: _conversation,
     after: _after,
     joins: _joins,
+    root: _root,
     toolCalls,
     ...parts
   } = rest;

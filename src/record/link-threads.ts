@@ -7,7 +7,7 @@
 import { asArray, asObject, parseJson } from "../core/json-value.ts";
 import type { ToolCall } from "../core/message.ts";
 import { answerByTool } from "./answer-by-tool.ts";
-import { type CallFlow, firstInFlow } from "./call-flow.ts";
+import { type CallFlow, firstInFlow, isApart } from "./call-flow.ts";
 import { argumentsKey, type Thread } from "./call-threads.ts";
 import { squeeze } from "./quotes.ts";
 import type { RecordedCall } from "./recorded-call.ts";
@@ -173,7 +173,7 @@ function candidates(thread: Thread, open: readonly OpenCall[]): Candidate[] {
   const found: Candidate[] = [];
   for (const one of open) {
     const { parent, call, callerId, to, result } = one;
-    if (parent === thread || to < last.startedAt) continue;
+    if (parent === thread || to < last.startedAt || isApart(parent.calls[0]!, first)) continue;
     one.texts ??= argumentTexts(call.arguments);
     const byReport = report !== "" && result !== undefined && shares(result, report);
     // What another agent was asked may hold any word; and a result without the report was not of this agent.

@@ -29,6 +29,8 @@ export interface RecordedCall {
   after?: string;
   /** Further calls whose replies it had seen, where several flows came together. */
   joins?: string[];
+  /** The incoming request that the program was serving, where a recorder inside the process saw it. */
+  root?: string;
   startedAt: number;
   endedAt: number;
   model?: string;

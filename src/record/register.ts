@@ -16,6 +16,7 @@ import { logName } from "./call-log.ts";
 import { followAiSdk } from "./preload/ai-sdk-channel.ts";
 import type { RecorderOptions } from "./preload/exchange-recorder.ts";
 import { followCauses } from "./preload/follow-causes.ts";
+import { followRequests } from "./preload/follow-requests.ts";
 import { followUndici, markedFetch } from "./preload/follow-undici.ts";
 import { type AgentsContext, followOpenAIAgents } from "./preload/openai-agents-spans.ts";
 import { runContext, withRun } from "./preload/run-context.ts";
@@ -71,6 +72,7 @@ async function register(): Promise<void> {
     onUnrecorded: (what) => missed.add(what),
   };
   followCauses();
+  followRequests();
   globalThis.fetch = wrapFetch({ ...options, fetch: markedFetch(globalThis.fetch) });
   wrapHttp(options);
   followUndici(options);

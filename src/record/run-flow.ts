@@ -3,7 +3,7 @@
  * come together, a loop of writer and critic. The flow of the program and the passages of replies that a prompt quotes
  * say so. What fits more than one run is never guessed: those runs are doubtful, and said to be.
  */
-import { type CallFlow, causesOf } from "./call-flow.ts";
+import { type CallFlow, causesOf, isApart } from "./call-flow.ts";
 import { systemOf, type Thread } from "./call-threads.ts";
 import type { ThreadLink } from "./link-threads.ts";
 import { passagesOf, quoteIndex, squeeze } from "./quotes.ts";
@@ -86,7 +86,7 @@ export function runFlow(threads: readonly Thread[], links: ReadonlyMap<Thread, T
         for (const passage of replies.in(content)) {
           const all = replies.saidBy(passage);
           if (all.some((one) => one.thread === thread)) continue;
-          const earlier = all.filter((one) => one.call.endedAt <= call.startedAt);
+          const earlier = all.filter((one) => one.call.endedAt <= call.startedAt && !isApart(one.call, call));
           if (earlier.length === 0) continue;
           const before = flowSince(call, Math.min(...earlier.map((one) => one.call.startedAt)));
           const fitting = nearest(earlier, before, flow);
@@ -128,17 +128,25 @@ export function runFlow(threads: readonly Thread[], links: ReadonlyMap<Thread, T
     // The next task begins as the one before did, with one of its first agents where there were several.
     const starts = past
       .map((id) => owner.get(id)!)
+      .flatMap((one) => [one, ...(result.reads.get(one) ?? [])])
       .filter((one) => families.of(one) === root && !result.reads.has(one));
     const again = [root, ...starts].some((one) => systemOf(one.calls[0]!) === systemOf(first));
     if (again && !holdsWords(told, call.text)) return;
     for (const one of [root, thread]) doubt(one, "it may be a part of what came before or after it in the same flow");
   }
 
+  // One incoming request is one run; one agent asked several times in it, without a word in common, is several tasks.
+  for (const same of Map.groupBy(sorted, (thread) => thread.calls.at(-1)!.root).entries()) {
+    const [root, own] = same;
+    if (root === undefined || new Set(own.map((thread) => systemOf(thread.calls[0]!))).size < 2) continue;
+    for (const thread of own) families.join(own[0]!, thread);
+  }
   const roots = sorted.filter((thread) => families.of(thread) === thread);
   const members = Map.groupBy(sorted, families.of);
   /** The program's own flow put several agents together: nothing of it is missing elsewhere. */
   const isWhole = (root: Thread) => {
     const family = members.get(root) ?? [];
+    if (root.calls[0]!.root !== undefined) return true;
     return family.length > 1 && family.every((thread) => !result.inferred.has(thread));
   };
   for (const { parts, whole } of sameQuestion(roots)) {

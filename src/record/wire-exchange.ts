@@ -34,6 +34,8 @@ const exchangeSchema = z.object({
   after: z.string().optional(),
   /** Others whose replies it had seen as well, where several flows came together. */
   joins: z.array(z.string()).optional(),
+  /** The incoming request that the program was serving when it made the call, where it was. */
+  root: z.string().optional(),
   /** `/v1/chat/completions` and the like, without the run. */
   path: z.string(),
   startedAt: z.number(),
@@ -92,6 +94,7 @@ export function exchangeToCall(exchange: WireExchange): RecordedCall | undefined
     ...(exchange.agent && { agent: exchange.agent as RecordedCall["agent"] }),
     ...(exchange.after !== undefined && { after: exchange.after }),
     ...(exchange.joins && { joins: exchange.joins }),
+    ...(exchange.root !== undefined && { root: exchange.root }),
     startedAt: exchange.startedAt,
     endedAt: exchange.endedAt,
     ...((reply.model || model) && { model: reply.model || model }),

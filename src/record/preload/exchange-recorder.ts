@@ -17,6 +17,7 @@ import type { CallOutcome } from "../recorded-call.ts";
 import { redactResponse } from "../redact-response.ts";
 import { isRecorded, type WireExchange } from "../wire-exchange.ts";
 import { type Cause, currentCause, nextCause } from "./follow-causes.ts";
+import { currentRequest } from "./follow-requests.ts";
 
 export interface RecorderOptions {
   /** Writes a record at once. */
@@ -79,7 +80,7 @@ export function openExchange(
   if (!api && apiOf(path)) return undefined; // only the path looks like a call
   const startedAt = steadyNow();
   const context = options.context() ?? {};
-  const [id, before] = [randomUUID(), currentCause()];
+  const [id, before, root] = [randomUUID(), currentCause(), currentRequest()];
   const maxKeptBytes = options.maxKeptBytes ?? 64 * 2 ** 20;
   const kept: Uint8Array[] = [];
   let [size, status, contentType, contentEncoding, tail, written] = [0, 0, "", "", "", false];
@@ -98,6 +99,7 @@ export function openExchange(
         recorder: "preload",
         ...context,
         ...(before && { after: before.id }),
+        ...(root !== undefined && { root }),
         path: String(redactSecrets(path, secrets)),
         startedAt,
         endedAt: steadyNow(),

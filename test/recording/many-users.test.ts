@@ -1,0 +1,3 @@
+import { testManyUsers } from "./many-users.ts";
+
+testManyUsers(16);
