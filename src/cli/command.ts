@@ -184,10 +184,8 @@ export function missingArgument(command: Named, what: string): UsageError {
 
 /** The single positional argument, or a usage error that shows an example. */
 export function onePositional(command: Named, positionals: readonly string[], what: string): string {
-  const [first, ...rest] = positionals;
+  const [first] = positionals;
   if (first === undefined) throw missingArgument(command, what);
-  if (rest.length > 0)
-    throw new UsageError(`coa ${command.name} takes one argument (${what}); "${rest[0]}" is one too many (quote it?)`);
   return first;
 }
 
@@ -196,6 +194,13 @@ export function oneInputFile(...args: Parameters<typeof onePositional>): string 
   const file = onePositional(...args);
   if (!existsSync(file)) throw new UsageError(`${file} does not exist: coa ${args[0].name} needs ${args[2]}`);
   return file;
+}
+
+/** The files themselves, once it is sure that they are there: a mistyped name must not look like an empty file. */
+export function existingFiles(files: readonly string[]): readonly string[] {
+  const missing = files.find((file) => !existsSync(file));
+  if (missing !== undefined) throw new UsageError(`there is no file ${missing}`);
+  return files;
 }
 
 /** The exit code of an error. */

@@ -3,6 +3,7 @@
  * never run in another folder: a downloaded model or dataset may bring one of its own.
  */
 import { existsSync, readFileSync } from "node:fs";
+import { loadEnvFile } from "node:process";
 import { loadModule } from "../base/files/load-module.ts";
 import { isInitialised } from "../base/files/workspace.ts";
 import { nearestName } from "../base/work/check-options.ts";
@@ -19,6 +20,11 @@ export type Configured = Record<string, Record<string, unknown>>;
 /** Configuration and `.env` that are here and not read, because `coa init` did not make this folder a workspace. */
 export function unreadFiles(): string[] {
   return isInitialised() ? [] : [...configNames, ".env"].filter((name) => existsSync(name));
+}
+
+/** Loads `.env` if the current folder is a workspace made by `coa init`; in other folders it is not ours to read. */
+export function loadDotEnv(): void {
+  if (existsSync(".env") && isInitialised()) loadEnvFile(".env");
 }
 
 /** The configuration of the current folder, checked; empty where there is none or the folder is not a workspace. */

@@ -6,7 +6,7 @@ import { exitCodeOf, findCommand, runLine } from "./command.ts";
 import { settingsHelp } from "./command-help.ts";
 import { commands } from "./commands/index.ts";
 import { groupHelp, overview, unknownCommand } from "./help.ts";
-import { loadDotEnv } from "./load-dot-env.ts";
+import { loadDotEnv } from "./load-config.ts";
 import { createOutput, type Output } from "./output.ts";
 import { systemErrorText } from "./system-errors.ts";
 

@@ -20,12 +20,11 @@ type Counted = Pick<Usage, "promptTokens" | "completionTokens" | "billedTokens" 
 
 /** An evaluation with its tokens counted again. Runs that are not stored can't be: that is an error, not a guess. */
 export async function recountTokens(evaluation: StoredEvaluation, count: CountTokens): Promise<StoredEvaluation> {
-  const counter = remembering(count);
   const counted = new Map<string, Counted>();
   for await (const line of readJsonl<{ kind: string; sample: number; value: Trajectory | TeamRun }>(
     join(evaluation.folder, "runs.jsonl"),
   )) {
-    counted.set(`${line.sample} ${line.value.id}`, countRun(line.value, counter));
+    counted.set(`${line.sample} ${line.value.id}`, countRun(line.value, count));
   }
   const records = evaluation.records.map((record): EvaluationRecord => {
     if (record.run === undefined && record.usage.billedTokens === 0) return record;
@@ -87,17 +86,4 @@ function countTeam(run: TeamRun, count: CountTokens): Counted {
 function writtenBy({ text, reasoning = "", toolCalls }: TeamStep, count: CountTokens): number {
   const calls = toolCalls.map((call) => count(call.name) + count(call.arguments));
   return calls.reduce((sum, tokens) => sum + tokens, count(text) + count(reasoning));
-}
-
-/** Histories repeat; each text is counted once. */
-function remembering(count: CountTokens): CountTokens {
-  const known = new Map<string, number>();
-  return (text) => {
-    let tokens = known.get(text);
-    if (tokens === undefined) {
-      tokens = count(text);
-      if (known.size < 100_000) known.set(text, tokens);
-    }
-    return tokens;
-  };
 }

@@ -7,7 +7,7 @@
  */
 import { env } from "node:process";
 import { HttpError, type HttpOptions, httpClient } from "../base/http/http-client.ts";
-import { checkOptions, type OptionNames } from "../base/work/check-options.ts";
+import { checkOptions, optionNames } from "../base/work/check-options.ts";
 import { type Limiter, semaphore } from "../base/work/limiter.ts";
 import { CoaError, messageOf, UsageError } from "../core/errors.ts";
 import { asNumber, asObject, parseJson } from "../core/json-value.ts";
@@ -52,28 +52,9 @@ export interface OpenAICompatibleOptions extends HttpOptions {
   onNote?: (text: string) => void;
 }
 
-const optionNames: OptionNames<OpenAICompatibleOptions> = {
-  baseURL: true,
-  model: true,
-  apiKey: true,
-  mode: true,
-  server: true,
-  chatTemplate: true,
-  tokenizer: true,
-  contextWindow: true,
-  extraBody: true,
-  sessionHeader: true,
-  onNote: true,
-  headers: true,
-  retries: true,
-  retryDelayMs: true,
-  maxRetryDelayMs: true,
-  stallMs: true,
-  connectTimeoutMs: true,
-  connections: true,
-  random: true,
-  boundary: true,
-};
+const names = optionNames<OpenAICompatibleOptions>()(
+  "baseURL model apiKey mode server chatTemplate tokenizer contextWindow extraBody sessionHeader onNote headers retries retryDelayMs maxRetryDelayMs stallMs connectTimeoutMs connections random boundary",
+);
 
 /** What a request needs to know of its server. */
 export interface Connection {
@@ -94,7 +75,7 @@ export function openaiCompatible(
   options: OpenAICompatibleOptions = {},
 ): Model &
   ChatModel & { readonly mode: ContinueMode; prepare(signal?: AbortSignal): Promise<void>; close(): Promise<void> } {
-  checkOptions<OpenAICompatibleOptions>("openaiCompatible", options, optionNames);
+  checkOptions("openaiCompatible", options, names);
   const baseURL = addressOf(options.baseURL ?? env["OPENAI_BASE_URL"]);
   const apiKey = options.apiKey ?? env["OPENAI_API_KEY"];
   const { tokenizer } = options;

@@ -8,6 +8,7 @@ import { UsageError } from "../core/errors.ts";
 import type { OnProgress } from "../core/events.ts";
 import { fingerprint } from "../core/fingerprint.ts";
 import type { Reward } from "../core/grader.ts";
+import { defined } from "../core/json-value.ts";
 import type { Task } from "../core/task.ts";
 import type { Tokenizer } from "../core/tokenizer.ts";
 import type { Trajectory } from "../core/trajectory.ts";
@@ -155,12 +156,6 @@ export function configurationOf({ steps, collect, credit, extraLosses, loss, opt
     }),
     ...keep.config,
   };
-}
-
-/** Without the options that were given as undefined, so that they do not replace defaults. */
-function defined<T extends object>(options: T): { [K in keyof T]: Exclude<T[K], undefined> } {
-  const entries = Object.entries(options).filter(([, value]) => value !== undefined);
-  return Object.fromEntries(entries) as { [K in keyof T]: Exclude<T[K], undefined> };
 }
 
 /** Draws a step's tasks at random, each independently of the others. */

@@ -6,9 +6,8 @@ import { buildDataset, type DatasetManifest } from "../../dataset/dataset-folder
 import { readAnnotations } from "../../dataset/read-annotations.ts";
 import { namedProfiles } from "../choose-profile.ts";
 import { chooseTokenizer } from "../choose-tokenizer.ts";
-import { defineCommand, missingArgument } from "../command.ts";
+import { defineCommand, existingFiles, missingArgument } from "../command.ts";
 import { number, readSetting, text, whole } from "../setting.ts";
-import { existingFiles } from "./dataset-input.ts";
 
 const examples = [
   "coa dataset build chains.jsonl --tokenizer ./Qwen2.5-3B --out .coa/datasets/web --max-tokens 32768",
@@ -32,7 +31,7 @@ export default defineCommand({
   async run({ values, settings, positionals, out, signal }) {
     if (positionals.length === 0) throw missingArgument(this, "trajectories");
     const { annotations } = values;
-    await existingFiles(annotations === undefined ? positionals : [...positionals, annotations]);
+    existingFiles(annotations === undefined ? positionals : [...positionals, annotations]);
     if (!values.out) throw new UsageError("name the folder of the dataset: --out <folder>");
     const bad: BadLine[] = [];
     const onBad = values["skip-bad"] ? (line: BadLine) => void bad.push(line) : ("throw" as const);

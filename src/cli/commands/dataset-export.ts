@@ -7,7 +7,6 @@ import { loadTokenizer } from "../../tokenizers/load-tokenizer.ts";
 import { chooseProfile } from "../choose-profile.ts";
 import { defineCommand, oneInputFile } from "../command.ts";
 import { anyOf, choice, text, whole } from "../setting.ts";
-import { existingFiles } from "./dataset-input.ts";
 
 const names = Object.entries(exportFormats).map(([name, { about }]) => `${name} (${about})`);
 
@@ -32,7 +31,6 @@ export default defineCommand({
   reads: ["dataset"],
   async run({ values, settings, positionals, out, signal }) {
     const file = oneInputFile(this, positionals, "a JSONL file");
-    await existingFiles([file]);
     const { format } = values;
     if (!format) throw new UsageError(`--format takes ${anyOf(Object.keys(exportFormats))}`);
     const profile = values.profile === undefined ? undefined : await chooseProfile(values.profile);

@@ -2,9 +2,8 @@ import { importChains } from "../../afm/import-chains.ts";
 import { openJsonl } from "../../base/files/open-jsonl.ts";
 import type { Trajectory } from "../../core/trajectory.ts";
 import { chooseProfile } from "../choose-profile.ts";
-import { defineCommand, missingArgument } from "../command.ts";
+import { defineCommand, existingFiles, missingArgument } from "../command.ts";
 import { text } from "../setting.ts";
-import { existingFiles } from "./dataset-input.ts";
 
 const examples = [
   "coa dataset import WebAgentSFTDataset.json --out chains.jsonl",
@@ -24,7 +23,7 @@ export default defineCommand({
   reads: ["dataset"],
   async run({ values, settings, positionals, out, signal, session }) {
     if (positionals.length === 0) throw missingArgument(this, "files");
-    await existingFiles(positionals);
+    existingFiles(positionals);
     const profile = values.profile === undefined ? undefined : await chooseProfile(values.profile);
     const writer = session.closeAtEnd(await openJsonl<Trajectory>(values.out));
     const reports: Record<string, Awaited<ReturnType<typeof importChains>>> = {};

@@ -7,7 +7,6 @@ import { UsageError } from "../../core/errors.ts";
 import { type Side, splitKey, splitSide } from "../../dataset/split.ts";
 import { defineCommand, oneInputFile } from "../command.ts";
 import { number, text, whole } from "../setting.ts";
-import { existingFiles } from "./dataset-input.ts";
 
 /** Trajectories and team runs name their task; a task is one. */
 const splittable = z.union([
@@ -32,7 +31,6 @@ export default defineCommand({
   },
   async run({ values, positionals, out, signal, session }) {
     const file = oneInputFile(this, positionals, "a JSONL file");
-    await existingFiles([file]);
     const { validation, test, seed } = values;
     if (validation + test > 1)
       throw new UsageError(`--validation ${validation} and --test ${test} must be less than 1 together`);

@@ -6,10 +6,9 @@ import type { Profile } from "../../core/profile.ts";
 import { distill } from "../../distill/distill.ts";
 import { reportText } from "../../report/distill-text.ts";
 import { chooseProfile } from "../choose-profile.ts";
-import { defineCommand, missingArgument } from "../command.ts";
+import { defineCommand, existingFiles, missingArgument } from "../command.ts";
 import { confirmed } from "../output.ts";
 import { choice, list, text, toggle, whole } from "../setting.ts";
-import { existingFiles } from "./dataset-input.ts";
 import { distillInputs, profileOf } from "./distill-inputs.ts";
 import { choosePlugins, readQuestions } from "./distill-options.ts";
 
@@ -41,8 +40,8 @@ export default defineCommand({
     const { distill: how, chain } = settings;
     if (positionals.length === 0) throw missingArgument(this, "team runs");
     if (!values.out) throw new UsageError("name the folder of the result: --out <folder>");
-    const tasksFiles = await existingFiles(values.tasks);
-    await existingFiles([...positionals, ...how.filters]);
+    const tasksFiles = existingFiles(values.tasks);
+    existingFiles([...positionals, ...how.filters]);
     const { files, unreadable } = await distillInputs(positionals, `${values.out}-imported.jsonl`);
     for (const { file, reason } of unreadable) out.note(`not a trace: ${file}: ${reason}`);
     const found = chain.profile === undefined ? await profileOf(files) : undefined;

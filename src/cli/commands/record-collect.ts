@@ -2,7 +2,7 @@ import { once } from "node:events";
 import { startCollector } from "../../record/collector/start-collector.ts";
 import { defineCommand } from "../command.ts";
 import { keysOf, portFlag } from "../serve-flags.ts";
-import { recordingsFolder } from "./record-folder.ts";
+import { recordingsFolder } from "./record-options.ts";
 
 export default defineCommand({
   name: "record collect",

@@ -7,12 +7,11 @@ import type { TeamRun } from "../../core/team-run.ts";
 import { importFormats } from "../../record/import-file.ts";
 import { priceRun, type RunSummary, runTree, summariseRun } from "../../record/run-summary.ts";
 import { refusedForTraining } from "../../record/trainable.ts";
-import { defineCommand } from "../command.ts";
+import { defineCommand, existingFiles } from "../command.ts";
 import { pricesOf } from "../prices.ts";
 import { text, toggle } from "../setting.ts";
 import { importTraces } from "../trace-files.ts";
-import { existingFiles } from "./dataset-input.ts";
-import { recordingsFolder } from "./record-folder.ts";
+import { recordingsFolder } from "./record-options.ts";
 
 const examples = [
   "coa record import --out runs.jsonl",
@@ -35,7 +34,7 @@ export default defineCommand({
   hides: ["max-usd"],
   async run({ values, settings, positionals, out }) {
     const paths = positionals.length > 0 ? positionals : [await recordingsFolder(settings.record.folder)];
-    await existingFiles(paths);
+    existingFiles(paths);
     const { runs, unreadable } = importTraces(paths, { format: values.format, onNote: out.note });
     const prices = pricesOf(settings.spending.price);
     const summaries: RunSummary[] = [];

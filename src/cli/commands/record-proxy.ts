@@ -5,8 +5,7 @@ import { unrecordedText } from "../../record/unrecorded.ts";
 import { defineCommand } from "../command.ts";
 import { keysOf, portFlag } from "../serve-flags.ts";
 import { text, toggle } from "../setting.ts";
-import { budgetOf } from "./budget-options.ts";
-import { recordingsFolder } from "./record-folder.ts";
+import { budgetOf, recordingsFolder } from "./record-options.ts";
 
 const examples = [
   "coa record proxy --to https://api.openai.com",

@@ -11,8 +11,7 @@ import { resolveItems } from "../../record/resolve-items.ts";
 import { exchangeToCall, type WireExchange } from "../../record/wire-exchange.ts";
 import { defineCommand, missingArgument } from "../command.ts";
 import { text } from "../setting.ts";
-import { budgetOf } from "./budget-options.ts";
-import { recordingsFolder } from "./record-folder.ts";
+import { budgetOf, recordingsFolder } from "./record-options.ts";
 
 const examples = [
   "coa record run -- node app.js",

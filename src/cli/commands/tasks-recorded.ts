@@ -8,10 +8,9 @@ import { judgeGrader } from "../../graders/judges/judge-grader.ts";
 import { openaiCompatible } from "../../models/openai-compatible.ts";
 import { rightnessLine } from "../../report/comparison-table.ts";
 import { recordedJudgePrompt, recordedTasks } from "../../tasks/recorded-tasks.ts";
-import { defineCommand, oneInputFile } from "../command.ts";
+import { defineCommand, existingFiles, oneInputFile } from "../command.ts";
 import { list, text, toggle } from "../setting.ts";
 import { openLedger } from "../spending.ts";
-import { existingFiles } from "./dataset-input.ts";
 
 const examples = [
   "coa tasks recorded runs.jsonl --tasks answers.jsonl --out tasks.jsonl",
@@ -34,7 +33,7 @@ export default defineCommand({
   hides: ["judge"],
   async run({ values, settings, positionals, out, signal, session }) {
     const file = oneInputFile(this, positionals, "a file of team runs");
-    await existingFiles(values.tasks);
+    existingFiles(values.tasks);
     const runs = await readAllJsonl(file, teamRunSchema, { signal });
     if (runs.length === 0) throw new UsageError(`no runs in ${file}`);
     const given = (await Promise.all(values.tasks.map((path) => readAllJsonl(path, taskSchema)))).flat();

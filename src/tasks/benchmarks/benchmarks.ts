@@ -4,12 +4,12 @@
  */
 import { createHash } from "node:crypto";
 import { CoaError } from "../../core/errors.ts";
-import { defined } from "../../core/json-value.ts";
+import { defined, parseJson } from "../../core/json-value.ts";
 import { defineTask, type Task, type TaskKind, taskSchema } from "../../core/task.ts";
 import type { JudgeName } from "../../graders/judges/judges.ts";
 import type { ScorerName } from "../../graders/scorers.ts";
 import { codeTestsOf, hasHiddenTests, questionIdOf } from "./code-rows.ts";
-import { groundTruth, pick, pickObject, pickText, promptQuestion, readJson, textsOf } from "./fields.ts";
+import { groundTruth, pick, pickObject, pickText, promptQuestion, textsOf } from "./fields.ts";
 import type { Row } from "./read-rows.ts";
 
 export interface Benchmark {
@@ -169,7 +169,7 @@ function webWalker(row: Row): Partial<Task> {
 
 function popQa(row: Row): Partial<Task> {
   const possible = row["possible_answers"];
-  const answers = textsOf(typeof possible === "string" ? readJson(possible) : possible);
+  const answers = textsOf(typeof possible === "string" ? parseJson(possible) : possible);
   return { ...(answers.length > 0 ? { answers } : {}), family: pickText(row, "prop") };
 }
 

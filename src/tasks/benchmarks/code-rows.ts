@@ -6,8 +6,9 @@
 import { inflateSync } from "node:zlib";
 import { pythonLiteral } from "../../base/text/relaxed-json.ts";
 import { CoaError } from "../../core/errors.ts";
+import { parseJson } from "../../core/json-value.ts";
 import type { CodeTests } from "../../core/task.ts";
-import { groundTruth, pickObject, pickText, readJson } from "./fields.ts";
+import { groundTruth, pickObject, pickText } from "./fields.ts";
 import { readPickle } from "./read-pickle.ts";
 import type { Row } from "./read-rows.ts";
 
@@ -64,10 +65,10 @@ function argumentLines(input: string): string {
 }
 
 function readCases(text: string): TestCase[] {
-  const plain = readJson(text);
+  const plain = parseJson(text);
   if (Array.isArray(plain)) return plain as TestCase[];
   const bytes = inflateSync(Buffer.from(text, "base64"));
-  const cases = readJson(pickledText(bytes));
+  const cases = parseJson(pickledText(bytes));
   if (!Array.isArray(cases)) throw new CoaError("format", "private_test_cases holds neither JSON nor compressed JSON");
   return cases as TestCase[];
 }

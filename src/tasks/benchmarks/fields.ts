@@ -1,4 +1,5 @@
 /** Finds a question, its answers and its names in a row, under the spellings that datasets use. */
+import { parseJson } from "../../core/json-value.ts";
 import type { Row } from "./read-rows.ts";
 
 /** The first of several fields that holds something. */
@@ -19,7 +20,7 @@ export function pickText(row: Row, ...names: string[]): string | undefined {
 /** An object inside a row; a JSON string of one counts. */
 export function pickObject(row: Row, ...names: string[]): Row | undefined {
   const value = pick(row, ...names);
-  const read = typeof value === "string" ? readJson(value) : value;
+  const read = typeof value === "string" ? parseJson(value) : value;
   return read !== null && typeof read === "object" && !Array.isArray(read) ? (read as Row) : undefined;
 }
 
@@ -36,15 +37,6 @@ export function textsOf(value: unknown): string[] {
     ];
   }
   return [];
-}
-
-/** A JSON text's value, or undefined. */
-export function readJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }
 
 /** The user's question in a row of the training format of RL frameworks: one long user message, the task at its end. */
@@ -64,6 +56,6 @@ export function promptQuestion(row: Row): string | undefined {
 export function groundTruth(row: Row): unknown {
   const truth = pickObject(row, "reward_model")?.["ground_truth"];
   if (typeof truth !== "string") return truth;
-  const read = /^\s*[[{]/.test(truth) ? readJson(truth) : undefined;
+  const read = /^\s*[[{]/.test(truth) ? parseJson(truth) : undefined;
   return read ?? truth;
 }

@@ -1,8 +1,8 @@
 /** Tasks from files: a benchmark's or the user's own, filtered and sampled the same way every time. */
 
-import { createHash } from "node:crypto";
-import { createReadStream } from "node:fs";
 import { basename, dirname, resolve } from "node:path";
+import { fileFingerprint } from "../../base/files/fingerprint.ts";
+import { hashText } from "../../base/work/random.ts";
 import { CoaError, UsageError } from "../../core/errors.ts";
 import type { Task } from "../../core/task.ts";
 import { type Benchmark, benchmarks, findBenchmark, taskFromRow } from "./benchmarks.ts";
@@ -77,7 +77,7 @@ export async function loadBenchmark(
   const split = splitIn(stem) ?? (benchmark && splitOfFolder(basename(dirname(resolve(file)))));
   const source: TaskSource = {
     file: basename(file),
-    fileHash: await hashOf(file),
+    fileHash: (await fileFingerprint(file)).slice(0, 16),
     ...(benchmark ? { benchmark: benchmark.name } : {}),
     ...(split ? { split } : {}),
     publicTestsOnly: tasks.some((task) => task.tests?.publicOnly === true),
@@ -113,12 +113,6 @@ function refuseMissingGolds(tasks: readonly Task[], file: string, benchmark: Ben
   );
 }
 
-async function hashOf(file: string): Promise<string> {
-  const hash = createHash("sha256");
-  for await (const chunk of createReadStream(file)) hash.update(chunk as Buffer);
-  return hash.digest("hex").slice(0, 16);
-}
-
 /** A benchmark whose name starts the file's name: `aime24.parquet`, `nq_full.jsonl`, `hotpot_dev_distractor_v1.json`. */
 function guess(stem: string): ReturnType<typeof findBenchmark> {
   const words = stem.split(/[_\-.\s]+/);
@@ -133,16 +127,8 @@ function guess(stem: string): ReturnType<typeof findBenchmark> {
 function sampleTasks(tasks: readonly Task[], limit: number | undefined, seed: number): Task[] {
   if (limit === undefined || tasks.length <= limit) return [...tasks];
   const ranked = tasks
-    .map((task, at) => ({ at, rank: hash(`${seed}:${task.id}`) }))
+    .map((task, at) => ({ at, rank: hashText(`${seed}:${task.id}`) }))
     .sort((a, b) => a.rank - b.rank || a.at - b.at);
   const chosen = new Set(ranked.slice(0, limit).map(({ at }) => at));
   return tasks.filter((_, at) => chosen.has(at));
-}
-
-function hash(text: string): number {
-  let value = 2166136261;
-  for (let i = 0; i < text.length; i++) value = Math.imul(value ^ text.charCodeAt(i), 16777619);
-  // Mixed once more: similar ids differ only in their last characters.
-  value = Math.imul(value ^ (value >>> 15), 2246822507);
-  return (value ^ (value >>> 13)) >>> 0;
 }

@@ -1,4 +1,5 @@
-/** The budget of recorded runs, from settings. */
+/** Where recordings are, and the budget of recorded runs, from settings. */
+import { openWorkspace } from "../../base/files/workspace.ts";
 import { UsageError } from "../../core/errors.ts";
 import type { BudgetLimits, BudgetOptions } from "../../record/budget.ts";
 import { pricesOf } from "../prices.ts";
@@ -21,4 +22,9 @@ function limits(calls?: number, tokens?: number, usd?: number): BudgetLimits {
     ...(tokens !== undefined && { tokens }),
     ...(usd !== undefined && { usd }),
   };
+}
+
+/** The folder that was named, or the workspace's own. */
+export async function recordingsFolder(given: string | undefined): Promise<string> {
+  return given ?? (await openWorkspace()).folder("recordings");
 }
