@@ -8,7 +8,7 @@
 import { totalLoss } from "../base/count/policy-loss.ts";
 import type { Resume } from "../base/files/claim-folder.ts";
 import { checkOptions, optionNames } from "../base/work/check-options.ts";
-import type { Engine, Example, LossSpec, OptimizerStep, Policy } from "../core/engine.ts";
+import type { Engine, Example, LossSpec, OptimizerStep } from "../core/engine.ts";
 import { StoppedError } from "../core/errors.ts";
 import type { OnProgress } from "../core/events.ts";
 import type { ExampleSource } from "./example-source.ts";
@@ -30,15 +30,8 @@ export interface SftOptions {
   /** A batch is cut into micro-batches of at most this many padded tokens; gradients accumulate. */
   microBatchTokens?: number;
   checkpointEvery?: number;
-  /** Held-out loss and success of real chains, measured every so many steps and at the end. */
-  evaluation?: {
-    every: number;
-    examples?: readonly Example[];
-    /** Runs real chains with the published model and returns figures, e.g. `{ success: 0.93 }`. */
-    chains?: (step: number, policy: Policy) => Promise<Record<string, number>>;
-    /** Stop when this figure has not improved for `patience` evaluations; `loss` falls, all others rise. */
-    earlyStop?: { figure: string; patience: number };
-  };
+  /** Examples that are not trained on; their loss is measured every so many steps and at the end. */
+  evaluation?: { every: number; examples: readonly Example[] };
   config?: Record<string, unknown>;
   signal?: AbortSignal;
   onProgress?: OnProgress;
@@ -49,7 +42,6 @@ export interface SftResult {
   /** Of the first step, before anything was learned. */
   firstLoss?: number;
   loss: number;
-  stoppedEarly: boolean;
   figures: Record<string, number>;
   /** Checkpoints that were damaged and set aside; the run went on from the one before. */
   damaged: readonly string[];
@@ -59,10 +51,6 @@ export interface SftResult {
 interface Memory {
   firstLoss?: number;
   smoothedLoss: number | null;
-  /** The best cost that the early stop has seen (null: none yet), and for how many evaluations it has stood. */
-  best: number | null;
-  misses: number;
-  stoppedEarly: boolean;
   figures: Record<string, number>;
 }
 
@@ -70,11 +58,11 @@ const trainSftNames = optionNames<SftOptions>()(
   "engine source folder resume seed steps optimizer schedule microBatchTokens checkpointEvery evaluation config signal onProgress",
 );
 
-/** Trains until the steps are done, an early stop, or an abort (which leaves a checkpoint to resume from). */
+/** Trains until the steps are done, or an abort (which leaves a checkpoint to resume from). */
 export async function trainSft(options: SftOptions): Promise<SftResult> {
   checkOptions("trainSft", options, trainSftNames, {
     ...trainingParts,
-    evaluation: optionNames<NonNullable<SftOptions["evaluation"]>>()("every examples chains earlyStop"),
+    evaluation: optionNames<NonNullable<SftOptions["evaluation"]>>()("every examples"),
   });
   const { engine, source, steps, seed, signal } = options;
   const loss = effectiveLoss({ name: "cross_entropy" }, engine.capabilities);
@@ -109,16 +97,10 @@ async function loop(options: SftOptions, loss: LossSpec, folder: RunFolder<Memor
   const { engine, source, steps, evaluation, signal } = options;
   const schedule = { ...defaultSchedule, ...options.schedule };
   const checkpointEvery = options.checkpointEvery ?? 200;
-  const memory: Memory = folder.checkpoint?.memory ?? {
-    smoothedLoss: null,
-    best: null,
-    misses: 0,
-    stoppedEarly: false,
-    figures: {},
-  };
+  const memory: Memory = folder.checkpoint?.memory ?? { smoothedLoss: null, figures: {} };
   const curve: number[] = [];
   let step = folder.checkpoint?.step ?? 0;
-  while (step < steps && !memory.stoppedEarly) {
+  while (step < steps) {
     const startedAt = performance.now();
     const factor = scheduleFactor(schedule, step, steps);
     const batch = await source.batch(step);
@@ -148,50 +130,31 @@ async function loop(options: SftOptions, loss: LossSpec, folder: RunFolder<Memor
       figures: { loss: smoothed, curve, "tokens/s": Math.round(tokensPerSecond), ...costOf(engine) },
     });
     if (evaluation && (step % evaluation.every === 0 || step === steps)) {
-      memory.figures = await evaluate(options, loss, step);
+      memory.figures = await evaluate(options, loss);
       await folder.log({ step, ...memory.figures });
-      countMisses(evaluation.earlyStop, memory);
     }
-    if (step % checkpointEvery === 0 || step === steps || memory.stoppedEarly || signal?.aborted)
-      await folder.save(step, engine, memory);
+    if (step % checkpointEvery === 0 || step === steps || signal?.aborted) await folder.save(step, engine, memory);
     if (signal?.aborted) throw signal.reason;
   }
   await folder.finish(step);
-  const { firstLoss, smoothedLoss, stoppedEarly, figures } = memory;
+  const { firstLoss, smoothedLoss, figures } = memory;
   return {
     steps: step,
     ...(firstLoss !== undefined && { firstLoss }),
     loss: smoothedLoss ?? Number.NaN,
-    stoppedEarly,
     figures,
     damaged: folder.damaged,
   };
 }
 
-async function evaluate(options: SftOptions, loss: LossSpec, step: number): Promise<Record<string, number>> {
-  const { engine, evaluation } = options;
-  const figures: Record<string, number> = {};
+async function evaluate(
+  { engine, evaluation, microBatchTokens }: SftOptions,
+  loss: LossSpec,
+): Promise<Record<string, number>> {
   const examples = evaluation?.examples ?? [];
-  if (examples.length > 0) {
-    const parts = microBatches(examples, options.microBatchTokens, engine.capabilities.requestLimits);
-    const results = await Promise.all(parts.map((part) => engine.forward(part, loss)));
-    const logprobs = results.flatMap((result) => result.logprobs);
-    figures["heldOutLoss"] = totalLoss(examples, loss, logprobs) / trainedTokens(examples, loss);
-  }
-  if (!evaluation?.chains) return figures;
-  return { ...figures, ...(await evaluation.chains(step, await engine.publish())) };
-}
-
-/** Compares an evaluation with the best so far; `loss` falls, all other figures rise. */
-function countMisses(rule: { figure: string; patience: number } | undefined, memory: Memory): void {
-  const value = rule ? memory.figures[rule.figure] : undefined;
-  if (!rule || value === undefined) return;
-  const cost = /loss/i.test(rule.figure) ? value : -value;
-  if (memory.best === null || cost < memory.best) {
-    memory.best = cost;
-    memory.misses = 0;
-  } else {
-    memory.misses++;
-    memory.stoppedEarly = memory.misses >= rule.patience;
-  }
+  if (examples.length === 0) return {};
+  const parts = microBatches(examples, microBatchTokens, engine.capabilities.requestLimits);
+  const results = await Promise.all(parts.map((part) => engine.forward(part, loss)));
+  const logprobs = results.flatMap((result) => result.logprobs);
+  return { heldOutLoss: totalLoss(examples, loss, logprobs) / trainedTokens(examples, loss) };
 }

@@ -111,37 +111,6 @@ describe("trainSft", () => {
     await assert.rejects(sft(broken, fresh()), /the loss is NaN/);
   });
 
-  it("stops early when the figure that matters has stalled", async () => {
-    const evaluation = {
-      every: 5,
-      chains: async () => ({ success: 0.5 }),
-      earlyStop: { figure: "success", patience: 2 },
-    };
-    const result = await sft(tabularEngine(8), fresh(), { evaluation });
-    assert.ok(result.stoppedEarly);
-    assert.equal(result.steps, 15);
-  });
-
-  it("stops at the same step when it was interrupted and resumed", async () => {
-    // 0.5, 0.6, 0.55, 0.55, ...: the best is the second, and patience ends two evaluations later.
-    const evaluation = (stop?: AbortController) => ({
-      every: 5,
-      chains: async (step: number) => {
-        if (step === 15) stop?.abort();
-        return { success: step === 5 ? 0.5 : step === 10 ? 0.6 : 0.55 };
-      },
-      earlyStop: { figure: "success", patience: 3 },
-    });
-    const whole = await sft(tabularEngine(8), fresh(), { evaluation: evaluation() });
-    const path = fresh();
-    const stop = new AbortController();
-    await assert.rejects(sft(tabularEngine(8), path, { evaluation: evaluation(stop), signal: stop.signal }), /resume/);
-    const resumed = await sft(tabularEngine(8), path, { evaluation: evaluation(), resume: "auto" });
-    assert.deepEqual(resumed, whole);
-    assert.equal(whole.steps, 25);
-    assert.deepEqual(await sft(tabularEngine(8), path, { evaluation: evaluation(), resume: "auto" }), whole);
-  });
-
   it("sends the whole step before it awaits the first answer", async () => {
     const engine = tabularEngine(8);
     const open = new Set<string>();

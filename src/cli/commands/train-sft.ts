@@ -40,7 +40,6 @@ export default defineCommand({
     if (train.rate === undefined) out.note(chosen.reason);
     const source = fixedExamples(training, train.batchTokens, values.seed);
     const steps = train.steps ?? Math.max(1, Math.round(train.epochs * source.stepsPerEpoch));
-    const { patience } = train;
     const { seed } = values;
     const optimizer = chosen.optimizer ?? train.optimizer;
     const opened = session.closeAtEnd(await openTrainEngine(settings.engine, start, { optimizer, seed }, out.note));
@@ -57,11 +56,7 @@ export default defineCommand({
       steps,
       folder: values.out,
       resume: values.resume,
-      evaluation: {
-        every: Math.max(1, Math.floor(steps / 10)),
-        examples: heldOut,
-        earlyStop: patience === undefined ? undefined : { figure: "heldOutLoss", patience },
-      },
+      evaluation: { every: Math.max(1, Math.floor(steps / 10)), examples: heldOut },
       config: { ...opened.description, dataset: folder },
       signal,
       onProgress: out.progress,

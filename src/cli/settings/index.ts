@@ -124,7 +124,6 @@ export const sections = {
     epochs: number("Passes over the dataset", { flag: "epochs", default: 2, min: 0, valueName: "n" }),
     batchTokens: whole("Tokens per update of sft, padding included", { default: 4096, min: 64 }),
     heldOut: number("Share of the examples of sft kept back to measure the loss on", { default: 0.02, min: 0, max: 0.5 }),
-    patience: whole("Stop sft when the held-out loss has not improved for so many evaluations"),
     groups: whole("Groups (tasks) per step that must have something to teach", { flag: "groups", default: 64, valueName: "n" }),
     samples: whole("Rollouts per task", { flag: "samples", default: 8, valueName: "n" }),
     temperature: number("Temperature of the rollouts; the loss uses the same", { default: 1, min: 0.01 }),
