@@ -8,6 +8,7 @@
  * that was said is a thought.
  */
 import type { TeamAgent, TeamRun, TeamStep, TeamToolCall } from "../core/team-run.ts";
+import { readScore } from "../language/judgement.ts";
 import { answeringCalls } from "../language/recorded-tools.ts";
 import { proposedAnswer } from "../language/team-moves.ts";
 import { toldInRun } from "./told.ts";
@@ -113,7 +114,7 @@ function visitStep(walk: Walk, step: TeamStep): void {
       return;
     case "review":
     case "verify":
-      walk.moves.push({ kind: move, text: step.text, step: step.id });
+      walk.moves.push({ kind: move, text: withScore(walk, step, move), step: step.id });
       return;
     case "answer":
       walk.moves.push({ kind: "propose", text: proposedAnswer(step.text) ?? step.text, step: step.id });
@@ -125,6 +126,13 @@ function visitStep(walk: Walk, step: TeamStep): void {
       // Surveys and notes repeat what is known; a text of an unmarked manager is a thought.
       think(step.text, step.move === "summarise" ? "report" : undefined);
   }
+}
+
+/** A verification with its score: the small team's verifier writes none, the rules compare its answer. */
+function withScore({ run }: Walk, step: TeamStep, move: "review" | "verify"): string {
+  if (move === "review" || readScore(step.text) !== null) return step.text;
+  const score = run.scores?.[run.steps.filter((one) => one.move === "verify").indexOf(step)];
+  return score == null ? step.text : `${step.text}\nThe score this time is:${score}`;
 }
 
 /** A judge asked twice, because its first reply had no form, counts once. */

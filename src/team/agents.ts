@@ -7,7 +7,6 @@ import { UsageError } from "../core/errors.ts";
 import type { ChatTool } from "../core/model.ts";
 import { type Tool, toolJsonSchema } from "../core/tool.ts";
 import {
-  checkerInstructions,
   codeInstructions,
   coderInstructions,
   managerInstructions,
@@ -17,6 +16,7 @@ import {
   reflectorInstructions,
   searcherInstructions,
   searchInstructions,
+  solverInstructions,
   specialistInstructions,
   verifierInstructions,
 } from "./instructions.ts";
@@ -123,7 +123,7 @@ export function smallTeam(tools: readonly Tool[]): TeamMember[] {
       worker("coder", "code", coderInstructions),
       worker("specialist", "specialist", specialistInstructions),
     ].filter((member) => member.tools.length > 0),
-    { name: "verifier", role: "verifier", purpose: "", instructions: checkerInstructions, tools: [] },
+    { name: "verifier", role: "verifier", purpose: "", instructions: solverInstructions, tools: [] },
   ];
 }
 

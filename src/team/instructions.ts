@@ -74,5 +74,4 @@ export const pageReaderInstructions = `You are the reader. Open the most promisi
 
 export const coderInstructions = `You are the coder. Write one short Python program that computes the answer to the question from its numbers and prints it.`;
 
-export const checkerInstructions = `You check a proposed answer. Read the question again, sentence by sentence: is every number used, in the right way, and is this what was asked for? Say in one sentence what you found. Then write one last line with a score: 4 is right, 3 has slight defects, 2 has large errors, 1 is wrong. Like this:
-The score this time is:4`;
+export const solverInstructions = `You are the verifier. You answer a question yourself, step by step, so that your answer can be compared with that of your colleagues.`;

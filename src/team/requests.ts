@@ -58,10 +58,12 @@ export function handBack(name: string): Message {
   return user(`${name} ${teamRequests.handBack.text}`);
 }
 
-/** In the small team: the question with the planner's notes, of which the question counts more. */
-export function planShown(question: string, plan: string): Message {
-  return user(`Question: ${question}\n\n${teamRequests.planShown.text}\n${plan}\n\nNow work on the question.`);
+/** In the small team: another try, with the plan before the worker. */
+export function secondTry(name: string, plan: string): Message {
+  return user(`${teamRequests.secondTry.text}\n${plan}\n\n${name}, ${teamRequests.turn.text}`);
 }
+
+export const solveAgain = constant(teamRequests.solveAgain);
 
 /** In the small team: gives a worker its turn. */
 export function yourTurn(name: string): Message {

@@ -38,8 +38,8 @@ function player(name: string, replies: readonly string[]) {
 const plan = "1. 3 boxes of 12 eggs\n2. 5 break\n3. asked: how many are left";
 const right = "```python\nprint(3 * 12 - 5)\n```\nThe output will be 29.";
 const wrong = "```python\nprint(3 * 12 + 5)\n```";
-const good = "Every number is used.\nThe score this time is:4";
-const bad = "Broken eggs are not left.\nThe score this time is:1";
+const agrees = "3 boxes of 12 eggs are 36 eggs. 36 - 5 = 31.\nAnswer: 31 eggs";
+const scored = "Every number is used.\nThe score this time is:4";
 const moves = (run: TeamRun) => run.steps.map((step) => step.move);
 
 async function play(replies: readonly string[], name = "qwen2.5-coder-1.5b-instruct-q4_k_m.gguf") {
@@ -51,7 +51,7 @@ async function play(replies: readonly string[], name = "qwen2.5-coder-1.5b-instr
 
 describe("the small team", () => {
   it("is what a small model plays: calls written as text, results shown, a marked answer", async () => {
-    const { run, requests } = await play([plan, right, "Answer: 31", good]);
+    const { run, requests } = await play([plan, right, "Answer: 31", agrees]);
     assert.equal(run.answer, "31");
     assert.deepEqual(moves(run), ["plan", "act", "answer", "verify"]);
     assert.deepEqual(run.ending, { reason: "answered", verified: true });
@@ -62,22 +62,31 @@ describe("the small team", () => {
   });
 
   it("makes a chain of the code profile", async () => {
-    const { run } = await play([plan, right, "Answer: 31", good]);
+    const { run } = await play([plan, right, "Answer: 31", agrees]);
     const { trajectory } = distillRun(run, { profile: codeProfile });
     assert.equal(trajectory?.answer, "31");
     assert.ok(trajectory?.segments.some(({ tag }) => tag === "code"));
   });
 
-  it("gives the workers another round when the verifier says no, and ends", async () => {
-    const { run } = await play([plan, wrong, "Answer: 41", bad, right, "Answer: 31", good]);
+  it("has a verifier that solves the question itself, without seeing the program", async () => {
+    const { run, requests } = await play([plan, right, "Answer: 31", agrees]);
+    assert.deepEqual(run.scores, [4]);
+    assert.doesNotMatch(JSON.stringify(requests[3]!.messages), /print|Answer: 31/);
+  });
+
+  it("lets the workers try again with the plan where the verifier differs, until two answers agree", async () => {
+    const { run, requests } = await play([plan, wrong, "Answer: 41", agrees, right, "Answer: 31"]);
     assert.equal(run.answer, "31");
-    assert.deepEqual(run.scores, [1, 4]);
-    const never = await play([plan, wrong, "Answer: 41", bad, wrong, "Answer: 41", bad, wrong, "Answer: 41", bad]);
-    assert.equal(never.run.ending.verified, false);
+    assert.deepEqual([run.scores, run.replans, run.ending.verified], [[1], 1, true]);
+    assert.match(requests[4]!.messages.at(-1)!.content, /5 break/);
+    assert.doesNotMatch(JSON.stringify(requests[1]!.messages), /5 break/);
+    const other = "```python\nprint(7)\n```";
+    const never = await play([plan, wrong, "Answer: 41", agrees, other, "Answer: 7", other, "Answer: 8"]);
+    assert.deepEqual([never.run.answer, never.run.ending.verified], ["41", false]);
   });
 
   it("does not take an answer out of nothing, a plan or a half sentence for the answer", async () => {
-    const { run } = await play([plan, "Answer: 30", right, "The program printed it.", "**Answer:** 31", good]);
+    const { run } = await play([plan, "Answer: 30", right, "The program printed it.", "**Answer:** 31", agrees]);
     assert.equal(run.answer, "31");
     assert.equal(run.usage.toolCalls, 1);
     const lost = await play([plan, "4. Verify the result with the reflector."]);
@@ -86,7 +95,7 @@ describe("the small team", () => {
   });
 
   it("is not what a large model plays", async () => {
-    const { requests } = await play([plan, "31", good], "qwen3-32b");
+    const { requests } = await play([plan, "31", scored], "qwen3-32b");
     assert.ok(requests[0]!.tools);
   });
 });
@@ -95,7 +104,7 @@ describe("a manager that a model plays", () => {
   it("is understood where it writes calls as text, and a line of its plan is no answer", async () => {
     const call = '```json\n{"name": "code_agent", "arguments": {"task": "compute 3 * 12 - 5"}}\n```';
     const program = '<tool_call>\n{"name": "code", "arguments": {"code": "print(3 * 12 - 5)"}}\n</tool_call>';
-    const replies = [plan, "4. Verify the result with the reflector.", call, program, "It printed 31.", "31", good];
+    const replies = [plan, "4. Verify the result with the reflector.", call, program, "It printed 31.", "31", scored];
     const { run } = await play(replies, "qwen3-32b");
     assert.equal(run.answer, "31");
     assert.deepEqual(moves(run), ["plan", undefined, "act", "act", "report", "answer", "verify"]);

@@ -6,10 +6,6 @@ import { taskGrader } from "../../graders/grade-task.ts";
 import { createWorld } from "../../lab/create-world.ts";
 import { memoryLabTools } from "../../lab/memory-lab-tools.ts";
 import { worldTasks } from "../../lab/world-tasks.ts";
-import { checkerInstructions } from "../../team/instructions.ts";
-import { verifierScore } from "../../team/judge.ts";
-import { system, verifyRequest } from "../../team/requests.ts";
-import { asChatModel } from "../../team/role.ts";
 import { runTeam, type TeamOptions } from "../../team/run-team.ts";
 import { codeTool } from "../../tools/code.ts";
 import { chooseSandbox } from "../../tools/sandbox/choose-sandbox.ts";
@@ -25,6 +21,7 @@ const rolls = defineTask({
 /** What one of the three runs showed. */
 interface CheckedRun {
   task: string;
+  verified: boolean;
   right: boolean;
   toolCalls: number;
   answer: string | null;
@@ -37,7 +34,7 @@ export interface TeamCheck {
   problems: string[];
 }
 
-/** Runs the three tasks and asks the verifier about a wrong answer. */
+/** Runs the three tasks, one after the other. */
 export async function checkTeam(
   options: Pick<TeamOptions, "roles" | "topology" | "signal">,
   session: Session,
@@ -57,6 +54,7 @@ export async function checkTeam(
     const { toolCalls, promptTokens, completionTokens } = run.usage;
     runs.push({
       task: task.id,
+      verified: run.ending.verified === true,
       right: correct === true,
       toolCalls,
       answer: run.answer,
@@ -67,21 +65,11 @@ export async function checkTeam(
   const problems = [
     ["made no tool call", of(({ toolCalls }) => toolCalls === 0)],
     ["gave no answer", of(({ answer }) => answer === null)],
+    ["verified a wrong answer", of(({ right, verified }) => verified && !right)],
+    ["did not verify a right answer", of(({ right, verified }) => right && !verified)],
     ["answered wrongly", of(({ right, answer }) => !right && answer !== null)],
   ].flatMap(([what, tasks]) => (tasks!.length > 0 ? [`${what}: ${(tasks as string[]).join(", ")}`] : []));
-  const score = await scoreOfWrongAnswer(options);
-  if (score === null) problems.push("the verifier gave no score");
-  else if (score >= 3) problems.push(`the verifier accepted a wrong answer with ${score} of 4`);
   return { runs, problems };
-}
-
-/** The verifier's score of an answer that adds where it should subtract. */
-async function scoreOfWrongAnswer({ roles, signal }: Pick<TeamOptions, "roles" | "signal">): Promise<number | null> {
-  const calls = [{ tool: "code", input: "print(7 * 24 + 95)", output: "263" }];
-  const work = [{ member: "coder", task: rolls.question, calls, report: "263", failed: false }];
-  const messages = [system(checkerInstructions), verifyRequest(rolls.question, work, "263")];
-  const verifier = asChatModel(roles["verifier"] ?? roles["default"]!);
-  return verifierScore((await verifier.chat({ messages, maxTokens: 256, signal })).text);
 }
 
 /** The check as lines for a terminal. */
