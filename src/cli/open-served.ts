@@ -5,7 +5,7 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { readModelUse } from "../base/files/model-use-file.ts";
-import { readJsonIfThere } from "../base/files/read-json.ts";
+import { jsonIn, readJsonIfThere } from "../base/files/read-json.ts";
 import { CoaError } from "../core/errors.ts";
 import { asNumber, asObject } from "../core/json-value.ts";
 import { type ModelUse, modelUseSchema } from "../core/model-use.ts";
@@ -60,7 +60,7 @@ export async function servedGguf(path: string): Promise<ServedModel> {
 
 function useIn(text: unknown, path: string): ModelUse | undefined {
   if (typeof text !== "string") return undefined;
-  const parsed = modelUseSchema.safeParse(JSON.parse(text));
+  const parsed = modelUseSchema.safeParse(jsonIn(text, `coa.use of ${path}`));
   if (parsed.success) return parsed.data;
   throw new CoaError("format", `${path}: coa.use does not say how the model is used`);
 }

@@ -3,11 +3,12 @@
  * folder of `--model` holds the tokenizer in both cases; its weights are needed here only, or to merge a server's adapter.
  */
 import { existsSync } from "node:fs";
-import { readFile } from "node:fs/promises";
 import { basename, join } from "node:path";
+import { readJsonIfThere } from "../base/files/read-json.ts";
 import type { Engine, Policy } from "../core/engine.ts";
 import { UsageError } from "../core/errors.ts";
 import { tokenizerFingerprint } from "../core/fingerprint.ts";
+import { asObject } from "../core/json-value.ts";
 import type { Model } from "../core/model.ts";
 import type { Tokenizer } from "../core/tokenizer.ts";
 import { missingArgument } from "./command.ts";
@@ -167,8 +168,8 @@ async function openFar(
 }
 
 async function windowOf(folder: string): Promise<number> {
-  const config = await readFile(join(folder, "config.json"), "utf8").catch(() => "{}");
-  const window = (JSON.parse(config) as { max_position_embeddings?: unknown }).max_position_embeddings;
+  const config = asObject(await readJsonIfThere(join(folder, "config.json")));
+  const window = config?.["max_position_embeddings"];
   if (typeof window !== "number")
     throw new UsageError(`${folder} does not say how long a context may be: set engine.maxContext`);
   return window;

@@ -1,6 +1,6 @@
 /** Reads back what a distillation left in its folder. */
-import { readFile } from "node:fs/promises";
 import { join } from "node:path";
+import { readJsonIfThere } from "../base/files/read-json.ts";
 import { readJsonl } from "../base/files/read-jsonl.ts";
 import { UsageError } from "../core/errors.ts";
 import { readTrajectory, type Trajectory } from "../core/trajectory.ts";
@@ -9,10 +9,10 @@ import type { OutcomeRecord } from "./distill-report.ts";
 
 /** The report of a finished distillation. */
 export async function readReport(folder: string): Promise<DistillReport> {
-  const text = await readFile(join(folder, "report.json"), "utf8").catch(() => null);
-  if (text === null)
+  const report = await readJsonIfThere(join(folder, "report.json"));
+  if (report === undefined)
     throw new UsageError(`${folder} has no report.json: the distillation is not finished; run the same command again`);
-  return JSON.parse(text) as DistillReport;
+  return report as DistillReport;
 }
 
 /** What became of the records for which `wanted` is true, each with its chain where that was kept. */

@@ -8,6 +8,7 @@ import { basename, join, relative } from "node:path";
 import { claimFolder, type Resume } from "../base/files/claim-folder.ts";
 import { fileFingerprint } from "../base/files/fingerprint.ts";
 import { type JsonlWriter, openJsonl } from "../base/files/open-jsonl.ts";
+import { jsonIn } from "../base/files/read-json.ts";
 import { readAllJsonl } from "../base/files/read-jsonl.ts";
 import { writeFileAtomically, writeJson } from "../base/files/write-file.ts";
 import { currentFolder, folderNames, writeFolder } from "../base/files/write-folder.ts";
@@ -136,7 +137,7 @@ async function readCheckpoint<Memory>(folder: string): Promise<Checkpoint<Memory
     const hint = "it was made by an earlier version, start the run in a new folder";
     throw new CoaError("format", `${folder} has no ${checkpointFile}: ${hint}`, { cause });
   });
-  const checkpoint = JSON.parse(text) as Checkpoint<Memory>;
+  const checkpoint = jsonIn(text, join(folder, checkpointFile)) as Checkpoint<Memory>;
   const elsewhere = /^[a-z]+:\/\//.test(checkpoint.state);
   return elsewhere ? checkpoint : { ...checkpoint, state: join(folder, checkpoint.state) };
 }

@@ -18,8 +18,13 @@ export async function readJsonIfThere(path: string): Promise<unknown> {
     if (["ENOENT", "ENOTDIR"].includes((error as NodeJS.ErrnoException).code ?? "")) return undefined;
     throw new CoaError("storage", `can't read ${path}: ${messageOf(error)}`, { cause: error });
   }
+  return jsonIn(text.replace(/^\uFEFF/, ""), path);
+}
+
+/** The value of a text that stands in this file. */
+export function jsonIn(text: string, path: string): unknown {
   try {
-    return JSON.parse(text.replace(/^\uFEFF/, "")) as unknown;
+    return JSON.parse(text) as unknown;
   } catch (error) {
     throw new CoaError("format", `${path} is not JSON: ${messageOf(error)}`, { cause: error });
   }

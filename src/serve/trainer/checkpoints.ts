@@ -5,6 +5,7 @@
 import { mkdir, readdir, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { gzipSync } from "node:zlib";
+import { readJsonIfThere } from "../../base/files/read-json.ts";
 import { writeTar } from "../../base/files/tar.ts";
 import { writeFolder } from "../../base/files/write-folder.ts";
 import { Refusal } from "../../base/http/refusal.ts";
@@ -47,8 +48,7 @@ export function checkpointStore(root: string, now: () => number = Date.now): Che
   };
   const place = (model: string, kind: string, name: string) => join(root, safe(model), safe(kind), safe(name));
   const noteOf = async (folder: string) => {
-    const text = await readFile(join(folder, noteFile), "utf8").catch(() => null);
-    const note = text === null ? null : (JSON.parse(text) as CheckpointNote);
+    const note = (await readJsonIfThere(join(folder, noteFile))) as CheckpointNote | undefined;
     if (note?.expires_at && Date.parse(note.expires_at) <= now()) await rm(folder, { recursive: true, force: true });
     else if (note) return note;
     throw new Refusal(404, "Checkpoint not found");

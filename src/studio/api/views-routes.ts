@@ -2,12 +2,13 @@
  * Saved views: names for addresses of lists, kept in the workspace, so that they stay without the browser and the
  * index.
  */
-import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { z } from "zod";
+import { readJsonIfThere } from "../../base/files/read-json.ts";
 import { writeJson } from "../../base/files/write-file.ts";
 import { type Route, withBody } from "../../base/http/guard.ts";
 import { inOrder } from "../../base/work/in-order.ts";
+import { CoaError } from "../../core/errors.ts";
 import type { Reader } from "./reader.ts";
 
 const viewSchema = z.object({
@@ -25,9 +26,9 @@ const mostViews = 200;
 const fileIn = (home: string) => join(home, "studio-views.json");
 
 async function stored(home: string): Promise<SavedView[]> {
-  const text = await readFile(fileIn(home), "utf8").catch(() => "[]");
-  const parsed = z.array(viewSchema).safeParse(JSON.parse(text));
-  return parsed.success ? parsed.data : [];
+  const parsed = z.array(viewSchema).safeParse((await readJsonIfThere(fileIn(home))) ?? []);
+  if (parsed.success) return parsed.data;
+  throw new CoaError("format", `${fileIn(home)} does not hold saved views: repair or move it`);
 }
 
 /** `GET /api/views`. */

@@ -7,15 +7,17 @@
 import { closeSync, fsyncSync, openSync, readSync, writeSync } from "node:fs";
 import { mkdir, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { crc32 } from "node:zlib";
 import { currentFolder, putFolder } from "../../base/files/write-folder.ts";
 import { CoaError } from "../../core/errors.ts";
+import { canonicalJson } from "../../core/json-value.ts";
 import { type Hit, type IndexDocument, type IndexOptions, type MemoryIndex, queryTerms } from "./build-index.ts";
 import { type Postings, postingsSearcher } from "./postings.ts";
 import { postingsBuilder } from "./postings-builder.ts";
 import { findTerm, packTerms, type TermTable } from "./term-table.ts";
 import { englishStopWords } from "./tokenize.ts";
 
-const formatVersion = 1;
+const formatVersion = 2;
 
 const sections = {
   offsets: Uint32Array,
@@ -27,6 +29,8 @@ const sections = {
   termStarts: Uint32Array,
   termSlots: Uint32Array,
   documentStarts: Float64Array,
+  /** A sum over the bytes of each document, checked when it is read. */
+  documentSums: Uint32Array,
 } as const;
 type SectionName = keyof typeof sections;
 type Section = Uint8Array | Uint16Array | Uint32Array | Float32Array | Float64Array;
@@ -42,6 +46,9 @@ interface Header {
   /** Byte offset and number of elements of each array in `index.bin`. */
   sections: Record<SectionName, { at: number; length: number }>;
   bytes: number;
+  /** A sum over `index.bin`, and one over this description itself. */
+  binarySum: number;
+  sum?: number;
 }
 
 export interface IndexWriter {
@@ -63,6 +70,7 @@ export async function indexWriter(
   const file = openSync(join(temporary, "documents.jsonl"), "w");
   const builder = postingsBuilder(options);
   const starts: number[] = [0]; // [document + 1]
+  const sums: number[] = []; // [document]
   let pending: string[] = [];
   let pendingLength = 0;
   let position = 0;
@@ -85,6 +93,7 @@ export async function indexWriter(
       const line = `${JSON.stringify({ id, title, text, url })}\n`;
       position += Buffer.byteLength(line);
       starts.push(position);
+      sums.push(crc32(line));
       pending.push(line);
       pendingLength += line.length;
       if (pendingLength > 1 << 20) flush();
@@ -95,10 +104,11 @@ export async function indexWriter(
       close();
       const { postings, terms } = builder.finish();
       const table = packTerms(terms);
-      const header = writeSections(join(temporary, "index.bin"), postings, table, Float64Array.from(starts), options);
-      await writeFile(join(temporary, "index.json"), JSON.stringify({ ...header, corpus: options.corpus }, null, 2), {
-        flush: true,
-      });
+      const documents = { documentStarts: Float64Array.from(starts), documentSums: Uint32Array.from(sums) };
+      const written = writeSections(join(temporary, "index.bin"), postings, table, documents, options);
+      const header = { ...written, ...(options.corpus !== undefined && { corpus: options.corpus }) };
+      const text = JSON.stringify({ ...header, sum: sumOf(header) }, null, 2);
+      await writeFile(join(temporary, "index.json"), text, { flush: true });
       await putFolder(temporary, folder);
       const { documentCount, termCount, postingCount, bytes } = header;
       return { documentCount, termCount, postingCount, bytes: bytes + position };
@@ -114,7 +124,7 @@ function writeSections(
   path: string,
   postings: Postings,
   terms: TermTable,
-  documentStarts: Float64Array,
+  documents: { documentStarts: Float64Array; documentSums: Uint32Array },
   options: IndexOptions,
 ): Header {
   const arrays: Record<SectionName, Section> = {
@@ -126,8 +136,9 @@ function writeSections(
     termBytes: terms.bytes,
     termStarts: terms.starts,
     termSlots: terms.slots,
-    documentStarts,
+    ...documents,
   };
+  let binarySum = 0;
   const file = openSync(path, "w");
   const places = {} as Header["sections"];
   let at = 0;
@@ -135,6 +146,7 @@ function writeSections(
     const array = arrays[name];
     places[name] = { at, length: array.length };
     const bytes = new Uint8Array(array.buffer, array.byteOffset, array.byteLength);
+    binarySum = crc32(bytes, binarySum);
     // One write may take 2 GB at most.
     for (let done = 0; done < bytes.length; )
       done += writeSync(file, bytes, done, Math.min(1 << 28, bytes.length - done), at + done);
@@ -153,7 +165,13 @@ function writeSections(
     options: { k1, b, titleBoost, stemming, stopWords },
     sections: places,
     bytes: at,
+    binarySum,
   };
+}
+
+/** A sum over a description, without the sum itself. */
+function sumOf({ sum: _sum, ...header }: Header): number {
+  return crc32(canonicalJson(header));
 }
 
 /** An index read from its folder; it holds the arrays in memory and an open file with the documents. */
@@ -175,6 +193,13 @@ export async function loadIndex(folder: string): Promise<LoadedIndex> {
   if (size < needed) throw new CoaError("storage", `${path} has ${size} bytes of ${needed}: build the index again`);
   const buffer = new ArrayBuffer(Math.max(needed, 8));
   readInto(path, new Uint8Array(buffer, 0, needed));
+  const damaged = (file: string) => new CoaError("storage", `${join(folder, file)} is damaged: build the index again`);
+  let binarySum = 0;
+  for (const name of Object.keys(sections) as SectionName[]) {
+    const { at, length } = header.sections[name];
+    binarySum = crc32(new Uint8Array(buffer, at, length * sections[name].BYTES_PER_ELEMENT), binarySum);
+  }
+  if (binarySum !== header.binarySum) throw damaged("index.bin");
   const view = <Name extends SectionName>(name: Name) => {
     const { at, length } = header.sections[name];
     return new sections[name](buffer, at, length) as InstanceType<(typeof sections)[Name]>;
@@ -192,7 +217,7 @@ export async function loadIndex(folder: string): Promise<LoadedIndex> {
     b: options.b,
   };
   const table = { bytes: view("termBytes"), starts: view("termStarts"), slots: view("termSlots") };
-  const starts = view("documentStarts");
+  const [starts, sums] = [view("documentStarts"), view("documentSums")];
   const search = postingsSearcher(postings);
   const stopWords = options.stopWords === undefined ? englishStopWords : new Set(options.stopWords);
   const file = openSync(join(source, "documents.jsonl"), "r");
@@ -202,8 +227,7 @@ export async function loadIndex(folder: string): Promise<LoadedIndex> {
     const start = starts[number]!;
     const bytes = Buffer.allocUnsafe(starts[number + 1]! - start);
     const read = readSync(file, bytes, 0, bytes.length, start);
-    if (read < bytes.length)
-      throw new CoaError("storage", `${folder}/documents.jsonl ends too early: build the index again`);
+    if (read < bytes.length || crc32(bytes) !== sums[number]) throw damaged("documents.jsonl");
     return JSON.parse(bytes.toString("utf8")) as IndexDocument;
   }
 
@@ -247,6 +271,7 @@ export async function readHeader(folder: string): Promise<Header> {
       "storage",
       `${path} has format ${header.version}, this version reads ${formatVersion}: build it again`,
     );
+  if (header.sum !== sumOf(header)) throw new CoaError("storage", `${path} is damaged: build the index again`);
   return header;
 }
 
