@@ -3,7 +3,7 @@ import { alignMoves } from "./align-moves.ts";
 import { type CutText, cutText } from "./cut-text.ts";
 import type { ItemView } from "./query-items.ts";
 import { readItem, type StoredItem } from "./read-item.ts";
-import { NotFound, type Reader } from "./reader.ts";
+import { NotFound, type StudioContext } from "./reader.ts";
 
 /** One move of a system: a segment of a chain, or what a team's step said or called. */
 export interface MoveView {
@@ -12,32 +12,11 @@ export interface MoveView {
   text: CutText;
 }
 
-export interface CompareView {
-  task: string;
-  question: string;
-  systems: {
-    key: string;
-    kind: "run" | "chain";
-    title: string;
-    file: string;
-    answer: string;
-    reward: number | null;
-    ending: string;
-    billed: number;
-    moves: MoveView[];
-  }[];
-  /** Rows of places in each system's moves; null where it has no such move. */
-  rows: (number | null)[][];
-  /** Runs and chains of the task that are not shown. */
-  more: number;
-  problems: string[];
-}
-
 const mostSystems = 6;
 const mostMoves = 400;
 
 /** `GET /api/compare?task=…`: the newest of each system and file. */
-export const readCompare: Reader = (query, { items, root }): CompareView => {
+export function readCompare(query: URLSearchParams, { items, root }: StudioContext) {
   const task = query.get("task") ?? "";
   const all = items.ofTask(task).filter(({ kind }) => kind !== "example");
   if (all.length === 0) throw new NotFound(`nothing was done for the task "${task}" in what was opened`);
@@ -45,7 +24,7 @@ export const readCompare: Reader = (query, { items, root }): CompareView => {
   const newest = new Map(all.map((item) => [`${item.kind} ${item.system} ${item.origin} ${item.file}`, item]));
   const shown = [...newest.values()].slice(0, mostSystems);
   const problems: string[] = [];
-  const systems = shown.flatMap((item): CompareView["systems"] => {
+  const systems = shown.flatMap((item) => {
     try {
       return [{ ...figuresOf(item), moves: movesOf(readItem(root, item)).slice(0, mostMoves) }];
     } catch (error) {
@@ -58,11 +37,16 @@ export const readCompare: Reader = (query, { items, root }): CompareView => {
     task,
     question: all.find(({ question }) => question !== "")?.question ?? "",
     systems,
+    /** Rows of places in each system's moves; null where it has no such move. */
     rows: rows.map((row) => row.map((at) => at ?? null)),
+    /** Runs and chains of the task that are not shown. */
     more: all.length - shown.length,
     problems,
   };
-};
+}
+
+/** One task over everything that was done for it. */
+export type CompareView = ReturnType<typeof readCompare>;
 
 function figuresOf({ key, kind, system, origin, file, answer, reward, ending, billed }: ItemView) {
   const title = kind === "run" ? `team, ${system}` : `${origin} ${system}`;

@@ -1,28 +1,11 @@
 /** Datasets: how long examples are, how much of them is learned, which are the same, and what was left out. */
-import { type DatasetManifest, readDatasetManifest } from "../../dataset/read-dataset.ts";
-import type { Reader } from "./reader.ts";
-import { type SpreadStep, spreadOf } from "./spread.ts";
+import { readDatasetManifest } from "../../dataset/read-dataset.ts";
+import type { StudioContext } from "./reader.ts";
+import { spreadOf } from "./spread.ts";
 import { askedFolder } from "./stage-folders.ts";
 
-export interface DatasetView {
-  folder: string;
-  /** The file of its examples. */
-  file: string;
-  examples: number;
-  tasks: number;
-  tokens: number;
-  learned: number;
-  longest: number;
-  /** Examples whose tokens are those of another. */
-  duplicates: number;
-  lengths: SpreadStep[];
-  /** Share of tokens that are learned, in percent. */
-  shares: SpreadStep[];
-  manifest?: DatasetManifest;
-}
-
 /** `GET /api/dataset?folder=…`. */
-export const readDataset: Reader = async (query, context): Promise<DatasetView> => {
+export async function readDataset(query: URLSearchParams, context: StudioContext) {
   const { folder, file, path, row } = askedFolder(query, context, "examples");
   // Of an example the index keeps its tokens as moves, those that are learned as calls, and a hash of them as answer.
   const { different, ...sums } = context.catalog.database
@@ -31,21 +14,27 @@ export const readDataset: Reader = async (query, context): Promise<DatasetView> 
          coalesce(sum(moves), 0) AS tokens, coalesce(sum(toolCalls), 0) AS learned, coalesce(max(moves), 0) AS longest
        FROM item WHERE kind = 'example' AND file = ?`,
     )
-    .get(row.id) as Pick<DatasetView, "examples" | "tasks" | "tokens" | "learned" | "longest"> & { different: number };
+    .get(row.id) as Record<"examples" | "tasks" | "tokens" | "learned" | "longest" | "different", number>;
   const rows = context.catalog.database
     .prepare("SELECT moves, toolCalls FROM item WHERE kind = 'example' AND file = ?")
     .all(row.id) as { moves: number; toolCalls: number }[];
   const shares = rows.map(({ moves, toolCalls }) => (100 * toolCalls) / Math.max(1, moves));
   return {
     folder,
+    /** The file of its examples. */
     file,
     ...sums,
+    /** Examples whose tokens are those of another. */
     duplicates: sums.examples - different,
     lengths: spreadOf(
       rows.map(({ moves }) => moves),
       Math.max(1, sums.longest),
     ),
+    /** Share of tokens that are learned, in percent. */
     shares: spreadOf(shares, 100),
     manifest: await readDatasetManifest(path),
   };
-};
+}
+
+/** A dataset as the browser draws it. */
+export type DatasetView = Awaited<ReturnType<typeof readDataset>>;

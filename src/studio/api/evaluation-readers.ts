@@ -2,9 +2,8 @@
 import { join } from "node:path";
 import { readEvaluation, type StoredEvaluation } from "../../evaluate/read-evaluation.ts";
 import { comparePaired } from "../../evaluate/statistics.ts";
-import type { Estimate } from "../../report/figures.ts";
 import { type CutText, cutText } from "./cut-text.ts";
-import { NotFound, type Reader } from "./reader.ts";
+import { NotFound, type StudioContext } from "./reader.ts";
 import { stageFolders } from "./stage-folders.ts";
 
 /** What one system did with one task, over all its samples. */
@@ -29,24 +28,8 @@ export interface MatrixRow {
   differs: boolean;
 }
 
-export interface MatrixView {
-  systems: {
-    folder: string;
-    system: string;
-    tasks: number;
-    /** Tasks that it has come to; in `success` the others count as not solved. */
-    played: number;
-    success: Estimate | null;
-    undecided: number;
-  }[];
-  /** Systems on the tasks they share, by their places in `systems`. */
-  pairs: { first: number; second: number; tasks: number; difference: Estimate; pValue: number }[];
-  rows: MatrixRow[];
-  problems: string[];
-}
-
 /** `GET /api/matrix?folder=…&folder=…`: all evaluations where none is named. */
-export const readMatrix: Reader = async (query, context): Promise<MatrixView> => {
+export async function readMatrix(query: URLSearchParams, context: StudioContext) {
   const known = new Set(stageFolders(context, "evaluation").map(({ folder }) => folder));
   const asked = query.getAll("folder");
   const missing = asked.find((folder) => !known.has(folder));
@@ -78,15 +61,20 @@ export const readMatrix: Reader = async (query, context): Promise<MatrixView> =>
       folder,
       system: summary.system,
       tasks: own.length,
+      /** Tasks that it has come to; in `success` the others count as not solved. */
       played: cells[column]!.size,
       success: summary.success ?? null,
       undecided: rows.filter(({ cells: row }) => row[column] && row[column].right === null).length,
     })),
+    /** Systems on the tasks they share, by their places in `systems`. */
     pairs: pairsOf(cells),
     rows,
     problems,
   };
-};
+}
+
+/** Evaluations side by side. */
+export type MatrixView = Awaited<ReturnType<typeof readMatrix>>;
 
 function cellsOf({ records }: StoredEvaluation): Map<string, MatrixCell> {
   const cells = new Map<string, MatrixCell>();
@@ -106,22 +94,19 @@ function cellsOf({ records }: StoredEvaluation): Map<string, MatrixCell> {
   return cells;
 }
 
-function pairsOf(systems: readonly Map<string, MatrixCell>[]): MatrixView["pairs"] {
-  const pairs: MatrixView["pairs"] = [];
-  for (const [first, a] of systems.entries()) {
-    for (const [second, b] of systems.entries()) {
-      if (second <= first) continue;
+function pairsOf(systems: readonly Map<string, MatrixCell>[]) {
+  return systems.flatMap((a, first) =>
+    systems.slice(first + 1).flatMap((b, after) => {
       const both = [...a].flatMap(([task, { right }]) => {
         const other = b.get(task)?.right;
         return right == null || other == null ? [] : [[right, other] as const];
       });
-      if (both.length === 0) continue;
+      if (both.length === 0) return [];
       const { difference, pValue } = comparePaired(
         both.map(([one]) => one),
         both.map(([, two]) => two),
       );
-      pairs.push({ first, second, tasks: both.length, difference, pValue });
-    }
-  }
-  return pairs;
+      return [{ first, second: first + 1 + after, tasks: both.length, difference, pValue }];
+    }),
+  );
 }

@@ -1,7 +1,6 @@
 /** Distillations: the funnel, and each dropped record with the rule's evidence. */
 import { join, relative } from "node:path";
 import { readAllJsonl } from "../../base/files/read-jsonl.ts";
-import type { FilterDecision } from "../../core/chain-marks.ts";
 import { type OutcomeRecord, readReport } from "../../distill/read-distillation.ts";
 import type { DistillReport, StageReport } from "../../report/distill-report.ts";
 import type { Reader, StudioContext } from "./reader.ts";
@@ -14,19 +13,6 @@ export interface FunnelView
   right?: DistillReport["right"];
   /** The distillation is not finished: counts are those so far. */
   unfinished: boolean;
-}
-
-/** One record that was dropped, with what the filters saw. */
-export interface DroppedView extends Pick<OutcomeRecord, "id" | "family" | "detail"> {
-  stage: string;
-  reason: string;
-  decisions: FilterDecision[];
-  place: string;
-}
-
-export interface DroppedPage {
-  rows: DroppedView[];
-  total: number;
 }
 
 const read = new Map<string, { stamp: string; outcomes: Promise<OutcomeRecord[]> }>();
@@ -76,7 +62,7 @@ function stagesSoFar(outcomes: readonly OutcomeRecord[]): StageReport[] {
 }
 
 /** `GET /api/dropped?folder=…&stage=…&reason=…&offset=…`. */
-export const readDropped: Reader = async (query, context): Promise<DroppedPage> => {
+export async function readDropped(query: URLSearchParams, context: StudioContext) {
   const { outcomes } = await outcomesOf(query, context);
   const [stage, reason] = [query.get("stage"), query.get("reason")];
   const offset = Math.max(0, Number(query.get("offset") ?? 0) || 0);
@@ -92,4 +78,7 @@ export const readDropped: Reader = async (query, context): Promise<DroppedPage> 
     place: `${relative(context.root, one.file) || one.file}:${one.line}`,
   }));
   return { rows, total: wanted.length };
-};
+}
+
+/** A page of records that were dropped, with what the filters saw. */
+export type DroppedPage = Awaited<ReturnType<typeof readDropped>>;

@@ -1,7 +1,8 @@
 /** How what was opened follows from each other: a node for each stage and each file of runs, an edge for each input. */
 import { basename, dirname, isAbsolute, join, relative } from "node:path";
 import type { WorkState } from "../../base/files/work-state.ts";
-import type { FileView, StageView } from "./overview-reader.ts";
+import type { FileRow } from "./catalog-database.ts";
+import type { StageView } from "./overview-reader.ts";
 
 export interface LineageNode {
   id: string;
@@ -35,7 +36,11 @@ const columnOf: Record<string, LineageNode["column"]> = {
 };
 
 /** Makes the graph from manifests and files. */
-export function lineageOf(root: string, stages: readonly StageView[], files: readonly FileView[]): LineageView {
+export function lineageOf(
+  root: string,
+  stages: readonly StageView[],
+  files: readonly Pick<FileRow, "path" | "kind" | "lines">[],
+): LineageView {
   const evaluations = stages.filter(({ kind }) => kind === "evaluation");
   const nodes = files
     .filter(({ path, kind }) => kind === "runs" && !evaluations.some((stage) => path.startsWith(`${stage.path}/`)))

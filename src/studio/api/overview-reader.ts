@@ -4,9 +4,8 @@ import { join, relative } from "node:path";
 import type { Manifest } from "../../base/files/manifest.ts";
 import type { WorkState } from "../../base/files/work-state.ts";
 import { listWorkspace } from "../../base/files/workspace.ts";
-import type { FileRow } from "./catalog-database.ts";
-import { type LineageView, lineageOf } from "./lineage.ts";
-import type { Reader } from "./reader.ts";
+import { lineageOf } from "./lineage.ts";
+import type { StudioContext } from "./reader.ts";
 
 /** A stage by its manifest; paths are relative to what was opened. */
 export interface StageView extends Pick<Manifest, "inputs" | "fingerprint" | "configuration"> {
@@ -19,20 +18,8 @@ export interface StageView extends Pick<Manifest, "inputs" | "fingerprint" | "co
   problem?: string;
 }
 
-/** A file as the index knows it. */
-export type FileView = Omit<FileRow, "id" | "head">;
-
-export interface OverviewView {
-  root: string;
-  lineage: LineageView;
-  files: FileView[];
-  /** Manifests and files that can't be read. */
-  problems: { path: string; problem: string }[];
-  counts: Record<string, number>;
-}
-
 /** `GET /api/overview`. */
-export const readOverview: Reader = async (_query, { root, paths, catalog, items }): Promise<OverviewView> => {
+export async function readOverview(_query: URLSearchParams, { root, paths, catalog, items }: StudioContext) {
   const stages: StageView[] = [];
   for (const opened of paths) {
     if (!(await stat(opened).catch(() => undefined))?.isDirectory()) continue;
@@ -52,4 +39,7 @@ export const readOverview: Reader = async (_query, { root, paths, catalog, items
     ...catalog.problems().map(({ path, problem }) => ({ path: relative(root, path), problem })),
   ];
   return { root, lineage: lineageOf(root, stages, files), files, problems, counts: items.counts() };
-};
+}
+
+/** What was opened, as the browser draws it. */
+export type OverviewView = Awaited<ReturnType<typeof readOverview>>;

@@ -7,53 +7,10 @@ import { type CountedCall, rereadTokens } from "../../base/count/run-usage.ts";
 import { messageTokens } from "../../base/count/token-estimate.ts";
 import type { Message } from "../../core/message.ts";
 import type { TeamRun, TeamStep } from "../../core/team-run.ts";
-import { type CutText, cutText } from "./cut-text.ts";
-
-export interface AgentView {
-  id: string;
-  name: string;
-  role: string;
-}
-
-export interface CallView {
-  name: string;
-  arguments: CutText;
-  result?: CutText;
-  error?: CutText;
-  start?: number;
-  end?: number;
-  delegatesTo?: string;
-}
-
-export interface StepView extends Pick<TeamStep, "id" | "move" | "model" | "finish" | "error"> {
-  agent: string;
-  /** Which step of its agent, from 1. */
-  number: number;
-  /** Milliseconds since the run began; absent where the recording has no times. */
-  start?: number;
-  end?: number;
-  text: CutText;
-  reasoning?: CutText;
-  calls: CallView[];
-  /** Messages in the prompt, and how many of them some step had seen before. */
-  messages: number;
-  seenMessages: number;
-  tokens: { prompt: number; reread: number; retold: number; completion: number };
-}
-
-export interface RunView
-  extends Pick<TeamRun, "id" | "taskId" | "topology" | "source" | "family" | "ending" | "usage"> {
-  question: CutText;
-  answer: CutText | null;
-  agents: AgentView[];
-  steps: StepView[];
-  /** What the recording lost, and why it must not be trained on. */
-  notes: string[];
-  untrainable: { reason: string; step?: string; detail?: string }[];
-}
+import { cutText } from "./cut-text.ts";
 
 /** The view of a run. */
-export function runView(run: TeamRun): RunView {
+export function runView(run: TeamRun) {
   const { id, taskId, topology, source, family, ending, usage } = run;
   const told = { id, taskId, topology, source, family, ending, usage };
   return {
@@ -62,19 +19,26 @@ export function runView(run: TeamRun): RunView {
     answer: run.answer === null ? null : cutText(run.answer),
     agents: run.agents.map(({ id, name, role = name }) => ({ id, name, role })),
     steps: stepViews(run),
+    /** What the recording lost, and why it must not be trained on. */
     notes: run.completeness.notes,
     untrainable: run.completeness.untrainable ?? [],
   };
 }
 
-function stepViews(run: TeamRun): StepView[] {
+/** A team run as the browser draws it. */
+export type RunView = ReturnType<typeof runView>;
+
+/** One step of it. */
+export type StepView = RunView["steps"][number];
+
+function stepViews(run: TeamRun) {
   const began = Math.min(...run.steps.map((step) => step.startedAt ?? Number.POSITIVE_INFINITY));
   const since = (time: number | undefined) =>
     time === undefined || !Number.isFinite(began) ? undefined : Math.max(0, time - began);
   const rereads = rereadTokens(run.steps.map((step) => countedCall(run, step)));
   const seen = new Set<string>();
   const numbers = new Map<string, number>();
-  return run.steps.map((step, index): StepView => {
+  return run.steps.map((step, index) => {
     const { id, agentId: agent, move, model, finish, error } = step;
     const number = (numbers.get(agent) ?? 0) + 1;
     numbers.set(agent, number);
@@ -86,6 +50,7 @@ function stepViews(run: TeamRun): StepView[] {
     const told = { id, agent, move, model, finish, error, number, seenMessages };
     return {
       ...told,
+      /** Milliseconds since the run began; absent where the recording has no times. */
       start: since(step.startedAt),
       end: since(step.endedAt),
       text: cutText(step.text),
@@ -99,6 +64,7 @@ function stepViews(run: TeamRun): StepView[] {
         end: since(call.endedAt),
         delegatesTo: call.delegatesTo,
       })),
+      /** Messages in the prompt, and how many of them some step had seen before. */
       messages: step.input.length,
       tokens: { prompt, reread, retold, completion: step.completionTokens },
     };

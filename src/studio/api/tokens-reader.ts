@@ -17,36 +17,12 @@ import { rolloutFigures } from "./rollout-figures.ts";
 /** Figures by token; null where a token has none. */
 type Row = (number | null)[];
 
-export interface TokensView {
-  tokens: number[];
-  pieces: string[];
-  /** Index of the segment; -1 for the prompt. */
-  owners: number[];
-  weights: number[];
-  segments: { tag: string; by: string; filled?: boolean }[];
-  /** Tokens after those that are shown. */
-  notLoaded: number;
-  /** Under the policy that sampled them. */
-  logprobs?: Row;
-  entropies?: Row;
-  advantages?: Row;
-  rollout?: Partial<RolloutFigures> & { reward?: number; ratio?: { mean: number; min: number; max: number } };
-  /** Folder of the tokenizer. */
-  tokenizer: string;
-  /** Where the mask is from: a dataset's file, or undefined where it is what a dataset would have. */
-  maskFrom?: string;
-  /** Ids came with the chain, as opposed to being encoded here. */
-  sampled: boolean;
-  /** Model folders that the tokens can be scored with; empty without an engine. */
-  models: string[];
-}
-
 /** Tokens that a page can show, and characters that are encoded for it. */
 const mostTokens = 65_536;
 const mostCharacters = 1_000_000;
 
 /** `GET /api/tokens?id=…`. */
-export const readTokensOf: Reader = async (query, context) => {
+export async function readTokensOf(query: URLSearchParams, context: StudioContext) {
   const { item, stored } = askedItem(query, context, "chain");
   if (stored.kind !== "chain") throw new NotFound("not a chain");
   const { chain, around } = stored;
@@ -72,20 +48,30 @@ export const readTokensOf: Reader = async (query, context) => {
   return {
     tokens: first(whole.tokens),
     pieces: first(whole.pieces),
+    /** Index of the segment; -1 for the prompt. */
     owners,
     weights,
+    /** Tokens after those that are shown. */
     notLoaded: whole.tokens.length - owners.length,
     segments: chain.segments.map(({ tag, by, filled }) => ({ tag, by, ...(filled && { filled }) })),
+    /** Under the policy that sampled them. */
     logprobs: by((segment) => segment.logprobs),
     entropies: by((segment) => segment.entropies),
     ...(advantage !== undefined && { advantages: weights.map((weight) => (weight === 0 ? null : advantage)) }),
     ...(figures && { rollout: { ...figures, reward: around?.reward } }),
+    /** Folder of the tokenizer. */
     tokenizer: found.folder,
+    /** Where the mask is from: a dataset's file, or absent where it is what a dataset would have. */
     ...(line && { maskFrom: line.file }),
+    /** Ids came with the chain, as opposed to being encoded here. */
     sampled: chain.segments.some((segment) => segment.tokens !== undefined),
+    /** Model folders that the tokens can be scored with; empty without an engine. */
     models: context.score ? findModels(context) : [],
-  } satisfies TokensView;
-};
+  };
+}
+
+/** The tokens of a chain with what is known of each. */
+export type TokensView = Awaited<ReturnType<typeof readTokensOf>>;
 
 /** Figures of segments laid out by token. */
 function rowOf(
@@ -101,7 +87,7 @@ function rowOf(
 }
 
 /** What the update did to a rollout: the line with its name in the file of figures beside it. */
-function figuresOf(around: Around, folder: string, { catalog, root }: StudioContext): TokensView["rollout"] {
+function figuresOf(around: Around, folder: string, { catalog, root }: StudioContext): RolloutFigures | undefined {
   const file = catalog.files().find(({ kind, path }) => kind === "figures" && path.startsWith(join(root, folder)));
   return rolloutFigures(file, new Set([around.rollout!])).get(around.rollout!);
 }
@@ -111,6 +97,6 @@ export const readScore: Reader = async (query, context) => {
   if (!context.score) throw new NotFound("no engine is at hand to score tokens with");
   const model = query.get("model") ?? "";
   if (!findModels(context).includes(model)) throw new NotFound(`${model} is not a model folder in what was opened`);
-  const { tokens } = (await readTokensOf(query, context)) as TokensView;
+  const { tokens } = await readTokensOf(query, context);
   return { model, logprobs: await context.score(join(context.root, model), tokens) };
 };

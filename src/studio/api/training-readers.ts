@@ -1,74 +1,49 @@
 /** Training runs: where their figures of each step are, what was sampled in a step, and one task through all steps. */
 import { join } from "node:path";
 import { readManifest } from "../../base/files/manifest.ts";
-import { type WorkState, workState } from "../../base/files/work-state.ts";
+import { workState } from "../../base/files/work-state.ts";
 import type { RolloutFigures } from "../../core/chain-marks.ts";
 import type { CatalogRow } from "./catalog-row.ts";
-import type { Reader } from "./reader.ts";
+import type { StudioContext } from "./reader.ts";
 import { rolloutFigures } from "./rollout-figures.ts";
 import { askedFolder, type StageKind, stageFolders } from "./stage-folders.ts";
 
-/** A training run as a list names it. */
-export interface TrainingView {
-  folder: string;
-  /** The file of figures, one line a step. */
-  metrics: string;
-  /** `sft`, `rl`, `opd`, where the manifest says so. */
-  stage?: string;
-  /** `stopped`: its process is gone and wrote no end. */
-  state?: WorkState;
-  /** When the last figures were written, in milliseconds since 1970. */
-  lastAt: number;
-  done?: number;
-  total?: number;
-}
-
-/** One answer to a task, with what the update did with it where that is known. */
-export interface RolloutView
-  extends Pick<CatalogRow, "key" | "reward" | "ending" | "billed">,
-    Pick<RolloutFigures, "advantage" | "clippedTokens"> {}
-
-/** The answers to one task in one step: they are compared with each other. */
-export interface RolloutGroup {
-  /** As rollouts are numbered: from 0, when the step began. */
-  step: number;
-  task: string;
-  question: string;
-  rollouts: RolloutView[];
-  baseline?: number;
-  /** Why no update used it: `all-right`, `all-wrong`… */
-  dropped?: string;
-}
-
-/** What was sampled in one step, task by task; or for one task, step by step. */
-export interface StepRollouts {
-  groups: RolloutGroup[];
-  file?: string;
-  /** Rollouts that are not shown. */
-  more: number;
-}
-
 /** `GET /api/trainings`, the one that was written to last at the end. */
-export const readTrainings: Reader = (_query, context): Promise<TrainingView[]> =>
+export const readTrainings = (_query: URLSearchParams, context: StudioContext) =>
   Promise.all(
-    stageFolders(context, "metrics").map(async ({ folder, file: metrics, row }): Promise<TrainingView> => {
+    stageFolders(context, "metrics").map(async ({ folder, file: metrics, row }) => {
       const path = join(context.root, folder);
       const manifest = await readManifest(path).catch(() => undefined);
       const { stage, steps } = manifest?.configuration ?? {};
       const { done, total = typeof steps === "number" ? steps : undefined } = manifest?.progress ?? {};
       const state = manifest && (await workState(path, manifest.progress));
-      return { folder, metrics, lastAt: row.mtime, ...(typeof stage === "string" && { stage }), state, done, total };
+      return {
+        folder,
+        /** The file of figures, one line a step. */
+        metrics,
+        /** When the last figures were written, in milliseconds since 1970. */
+        lastAt: row.mtime,
+        /** `sft`, `rl`, `opd`, where the manifest says so. */
+        ...(typeof stage === "string" && { stage }),
+        /** `stopped`: its process is gone and wrote no end. */
+        state,
+        done,
+        total,
+      };
     }),
   ).then((all) => all.sort((a, b) => a.lastAt - b.lastAt));
+
+/** A training run as a list names it. */
+export type TrainingView = Awaited<ReturnType<typeof readTrainings>>[number];
 
 const mostRollouts = 4_096;
 
 /** `GET /api/rollouts?folder=…&step=…`, or `&task=…` for one task through the steps. */
-export const readStepRollouts: Reader = (query, context): StepRollouts => {
+export function readStepRollouts(query: URLSearchParams, context: StudioContext) {
   const { folder } = askedFolder(query, context, "metrics");
   const beside = (kind: StageKind) => stageFolders(context, kind).find((one) => one.folder === folder);
   const rollouts = beside("rollouts");
-  if (!rollouts) return { groups: [], more: 0 };
+  if (!rollouts) return { groups: [], file: undefined, more: 0 };
   const task = query.get("task");
   const rows = context.catalog.database
     .prepare(
@@ -80,21 +55,33 @@ export const readStepRollouts: Reader = (query, context): StepRollouts => {
   const groups = [...Map.groupBy(shown, ({ step, taskId }) => JSON.stringify([step, taskId])).values()].map((own) =>
     groupOf(own, figures),
   );
+  /** `more` are rollouts that are not shown. */
   return { groups, file: rollouts.file, more: rows.length - shown.length };
-};
+}
+
+/** What was sampled in one step, task by task; or for one task, step by step. */
+export type StepRollouts = ReturnType<typeof readStepRollouts>;
 
 type Row = Omit<CatalogRow, "step"> & { step: number };
 
-function groupOf(own: readonly Row[], figures: ReadonlyMap<string, RolloutFigures>): RolloutGroup {
+/** The answers to one task in one step: they are compared with each other. */
+export type RolloutGroup = ReturnType<typeof groupOf>;
+
+/** One answer to a task, with what the update did with it where that is known. */
+export type RolloutView = RolloutGroup["rollouts"][number];
+
+function groupOf(own: readonly Row[], figures: ReadonlyMap<string, RolloutFigures>) {
   const { taskId, question, step } = own[0]!;
   const known = own.flatMap(({ rollout }) => figures.get(rollout) ?? []);
   const baseline = known.find((one) => one.baseline !== undefined)?.baseline;
   const dropped = known.length > 0 && known.every(({ kept }) => !kept) ? known[0]!.dropped : undefined;
   return {
+    /** As rollouts are numbered: from 0, when the step began. */
     step,
     task: taskId,
     question,
     baseline,
+    /** Why no update used it: `all-right`, `all-wrong`… */
     dropped,
     rollouts: own.map(({ key, reward, ending, billed, rollout }) => {
       const { advantage, clippedTokens } = figures.get(rollout) ?? {};

@@ -1,6 +1,6 @@
 /** Runs that were dropped, each with the sentence and what the filters measured. */
 import { count } from "../../../report/format-figures.ts";
-import type { DroppedPage, DroppedView } from "../../api/funnel-readers.ts";
+import type { DroppedPage } from "../../api/funnel-readers.ts";
 import { href, pathPart, place, setQuery } from "../router.ts";
 import { useResource } from "../server.ts";
 import { Button } from "./button.tsx";
@@ -49,7 +49,7 @@ export function DroppedList({ folder, stage, reason }: { folder: string; stage: 
   );
 }
 
-function Evidence({ row }: { row: DroppedView }) {
+function Evidence({ row }: { row: DroppedPage["rows"][number] }) {
   const seen = row.decisions.filter((decision) => decision.value !== undefined || !decision.kept);
   return (
     <p class="chips">
