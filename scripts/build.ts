@@ -1,6 +1,6 @@
-/** `npm run build`: dist/ with declarations, by tsc, and the studio's pages, by Vite, from nothing. */
+/** `npm run build`: dist/ with declarations, by tsc, published prompts, and the studio's pages, by Vite, from nothing. */
 import { spawnSync } from "node:child_process";
-import { rmSync } from "node:fs";
+import { cpSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { buildApp } from "./build-studio.ts";
 
@@ -8,4 +8,5 @@ rmSync("dist", { recursive: true, force: true });
 const tsc = join("node_modules", ".bin", "tsc");
 const { status } = spawnSync(tsc, ["-p", "tsconfig.build.json"], { stdio: "inherit" });
 if (status !== 0) process.exit(status ?? 1);
+cpSync(join("src", "afm", "prompts"), join("dist", "afm", "prompts"), { recursive: true });
 await buildApp(join(import.meta.dirname, "..", "dist", "studio", "app"));

@@ -1,8 +1,7 @@
 /** What the evaluations of Agent Foundation Models set, by agent: words, opening, limits and sampling. */
 import type { Profile } from "../core/profile.ts";
 import type { Task } from "../core/task.ts";
-import { afmMathPrompt, afmProgramPrompt } from "./afm-code-prompts.ts";
-import { afmMhqaPrompt, afmWebPrompt } from "./afm-prompts.ts";
+import { afmPrompt } from "./afm-prompts.ts";
 
 export interface AfmPreset {
   /** The one user message of a task; `rules` replaces the published words where given. */
@@ -23,8 +22,8 @@ export function afmPreset(profile: Profile): AfmPreset {
       // Their rows put mathematics on a new line after "Task:", programs on the same one.
       ask: ({ question, kind }, rules) =>
         kind === "code"
-          ? `${(rules ?? afmProgramPrompt).trim()}\n\nTask: ${question}`
-          : `${(rules ?? afmMathPrompt).trim()}\n\nTask:\n${question}`,
+          ? `${(rules ?? afmPrompt("program")).trim()}\n\nTask: ${question}`
+          : `${(rules ?? afmPrompt("math")).trim()}\n\nTask:\n${question}`,
       // The chain begins with its plan, so no step is opened for the model.
       opening: "",
       maxSteps: 12,
@@ -33,9 +32,9 @@ export function afmPreset(profile: Profile): AfmPreset {
       notesRepeats: false,
     };
   }
-  const published = profile.name === "mhqa" ? afmMhqaPrompt : afmWebPrompt;
   return {
-    ask: ({ question }, rules) => `${(rules ?? published).trim()}\n\nQuestion: ${question}`,
+    ask: ({ question }, rules) =>
+      `${(rules ?? afmPrompt(profile.name === "mhqa" ? "mhqa" : "web")).trim()}\n\nQuestion: ${question}`,
     opening: `<${profile.think}>`,
     maxSteps: 36,
     maxTokensPerStep: 4096,

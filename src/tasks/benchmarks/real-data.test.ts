@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { existsSync } from "node:fs";
 import { describe, it, type TestContext } from "node:test";
 import { fileURLToPath } from "node:url";
-import { afmMathPrompt, afmProgramPrompt } from "../../afm/afm-code-prompts.ts";
+import { afmPrompt } from "../../afm/afm-prompts.ts";
 import type { Grade } from "../../core/grader.ts";
 import type { Task } from "../../core/task.ts";
 import { gradeTask } from "../../graders/grade-task.ts";
@@ -43,8 +43,8 @@ function perturbed(answer: string): string {
 describe("graders on real benchmark files", { skip }, () => {
   it("finds the prompts of the reference's code agent in its rows, word for word", async () => {
     for (const [name, words] of [
-      ["aime24.parquet", `${afmMathPrompt}\n\nTask:\n`],
-      ["livecodebench_v4.parquet", `${afmProgramPrompt}\n\nTask: `],
+      ["aime24.parquet", `${afmPrompt("math")}\n\nTask:\n`],
+      ["livecodebench_v4.parquet", `${afmPrompt("program")}\n\nTask: `],
     ] as const) {
       for await (const row of readRows(`${folder}${name}`)) {
         const [message] = row["prompt"] as { content: string }[];
