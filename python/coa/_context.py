@@ -39,6 +39,11 @@ def new_run():
     return "py-%s-%d" % (uuid.uuid4().hex[:12], next(_number))
 
 
+def is_root(run_id):
+    """Whether a run is a framework's outermost call, and was not named by the program."""
+    return run_id.startswith("py-")
+
+
 def inside(name, agent_id=None):
     """The scope of an agent that the current scope starts."""
     current = scope.get()

@@ -11,6 +11,7 @@ import sys
 from . import _context
 
 _waiting = {}  # [module] what to do once it is imported
+on_answer = None  # takes a run's id and what its outermost call gave back
 
 
 def when_imported(module, act):
@@ -84,25 +85,41 @@ def _scoped(plain, scope_of):
 
         @functools.wraps(plain)
         async def awaited(*args, **options):
-            token = _context.scope.set(scope(args, options))
+            inner, outer = scope(args, options), _context.scope.get()
+            token = _context.scope.set(inner)
             try:
-                return await plain(*args, **options)
+                result = await plain(*args, **options)
             finally:
                 _context.scope.reset(token)
+            _try(_give, outer, inner, result)
+            return result
 
         return awaited
 
     @functools.wraps(plain)
     def called(*args, **options):
-        inner = scope(args, options)
+        inner, outer = scope(args, options), _context.scope.get()
         token = _context.scope.set(inner)
         try:
             result = plain(*args, **options)
         finally:
             _context.scope.reset(token)
+        _try(_give, outer, inner, result)
         return _stream(result, inner) if inspect.isasyncgen(result) else _iterate(result, inner)
 
     return called
+
+
+def _give(outer, inner, result):
+    """Tells the text that an outermost call gave back, where it is one."""
+    if outer is not None or inner is None or not _context.is_root(inner.run_id):
+        return
+    for name in ("final_output", "raw", "output", "content", "text"):
+        if isinstance(result, (str, int, float)):
+            break
+        result = getattr(result, name, result)
+    if isinstance(result, (str, int, float)) and str(result).strip():
+        on_answer(inner.run_id, str(result))
 
 
 def _iterate(result, scope):
@@ -140,6 +157,15 @@ async def _stream(result, scope):
 
 def _run(args, options):
     return _context.outermost()
+
+
+def _session(args, options):
+    """The object is the run, however often the program calls it."""
+    current = _context.scope.get()
+    if current is None:
+        current = getattr(args[0], "_coa_scope", None) or _context.outermost()
+        args[0]._coa_scope = current
+    return current
 
 
 def _agent(attribute):
@@ -232,7 +258,10 @@ _frameworks = [
     ("agent_framework._workflows._workflow", "Workflow.run", _run),
     ("agent_framework._agents", "Agent.run", _agent("name")),
     ("dspy.primitives.module", "Module.__call__", _run),
+    ("camel.societies.role_playing", "RolePlaying.step", _session),
+    ("camel.societies.role_playing", "RolePlaying.astep", _session),
     ("camel.agents.chat_agent", "ChatAgent.step", _agent("role_name")),
+    ("camel.agents.chat_agent", "ChatAgent.astep", _agent("role_name")),
     ("haystack.core.pipeline.pipeline", "Pipeline.run", _run),
     ("haystack.components.agents.agent", "Agent.run", _run),
 ]

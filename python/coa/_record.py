@@ -29,6 +29,7 @@ def start():
     if fixed:
         _context.scope.set(_context.Scope(fixed, None, None))
     _context.follow()
+    _hooks.on_answer = gave
     for module, patch in (
         ("httpx", _patch_httpx),
         ("httpx2", _patch_httpx),
@@ -53,7 +54,7 @@ def readdress(method, url):
         headers["x-coa-after"] = ",".join(before[-16:])
     current = _context.scope.get()
     if current is not None:
-        headers["x-coa-run"] = quote(current.run_id, safe="")
+        headers["x-coa-scope" if _context.is_root(current.run_id) else "x-coa-run"] = quote(current.run_id, safe="")
         if current.agent is not None:
             headers["x-coa-agent"] = quote(json.dumps(current.agent), safe="")
     if parts.netloc == _proxy.netloc:  # the program was given the proxy's address already
@@ -68,6 +69,19 @@ def readdress(method, url):
         query,
     )
     return target, headers, call_id
+
+
+def gave(run_id, text):
+    """Tells what a framework's outermost call gave back: the answer, which need not be any reply."""
+    import http.client
+
+    connection = http.client.HTTPConnection(_proxy.hostname, _proxy.port, timeout=2)
+    try:
+        headers = {"x-coa-scope": quote(run_id, safe=""), "content-type": "application/json"}
+        connection.request("POST", _proxy.path + "/answer/coa/given", json.dumps({"text": text}), headers)
+        connection.getresponse().read()
+    finally:
+        connection.close()
 
 
 def _replied(call_id):

@@ -179,6 +179,10 @@ function firstCall(calls: readonly CallParts[], rootId: string | undefined): Cal
 
 function firstQuestion(calls: readonly CallParts[], rootId: string | undefined): string {
   const first = firstCall(calls, rootId);
+  // CAMEL's agents are told the task in their instructions, and asked to begin.
+  const told = first?.messages.find(({ role }) => role === "system")?.content ?? "";
+  const task = /\bHere is the task: ([\s\S]+?)\.? Never forget our task!/.exec(told)?.[1];
+  if (task !== undefined) return task;
   return spoken(first?.messages.findLast((message) => message.role === "user")?.content ?? "");
 }
 

@@ -9,7 +9,7 @@ import { fingerprint } from "../core/fingerprint.ts";
 import { canonicalJson, parseJson } from "../core/json-value.ts";
 import type { Message, ToolCall } from "../core/message.ts";
 import { askedQuestion } from "../language/team-moves.ts";
-import { isTransfer } from "./agent-name.ts";
+import { isTransfer, nameFromCall } from "./agent-name.ts";
 import { type CallFlow, callFlow, nearestInFlow } from "./call-flow.ts";
 import { addTo, type RecordedCall } from "./recorded-call.ts";
 import { beginsTurn } from "./user-turn.ts";
@@ -35,6 +35,8 @@ export function callThreads(calls: readonly RecordedCall[], flow: CallFlow = cal
   const byAgent = new Map<string, Thread>();
   const replies = new Map<string, Entry[]>();
   const failures = new Map<string, Thread>();
+  /** Who was named by a call that moves control, and by whom. */
+  const transfers = new Map<string, Thread>();
   const byResponse = new Map<string, RecordedCall>();
   const byConversation = new Map<string, RecordedCall>();
 
@@ -58,7 +60,8 @@ export function callThreads(calls: readonly RecordedCall[], flow: CallFlow = cal
       const before = found?.entry.thread;
       const same = before && agent.name !== undefined && before.calls[0]?.agent?.name === agent.name;
       const handed = found && !agent.handoffFrom && isHandoff(found.entry.call, call);
-      thread = byAgent.get(agent.id) ?? (same ? before : begin(call, handed ? before : undefined));
+      const from = handed ? before : agent.handoffFrom || agent.parent ? undefined : transfers.get(agent.name ?? "");
+      thread = byAgent.get(agent.id) ?? (same ? before : begin(call, from));
       byAgent.set(agent.id, thread);
     } else if (found) {
       const { entry } = found;
@@ -74,6 +77,7 @@ export function callThreads(calls: readonly RecordedCall[], flow: CallFlow = cal
     const told = call.agent?.handoffFrom;
     const before = thread.handoffFrom ?? (told === undefined ? undefined : byAgent.get(told));
     if (before) noteResults(before, unique);
+    for (const tool of call.toolCalls) if (isTransfer(tool.name)) transfers.set(nameFromCall(tool), thread);
     if (call.error !== undefined) failures.set(opening, thread);
     if (call.responseId) byResponse.set(call.responseId, call);
     if (call.conversation) byConversation.set(call.conversation, call);

@@ -31,12 +31,13 @@ export function inOrder(runs: TeamRun[]): TeamRun[] {
 }
 
 /** The same with the calls of each. */
-export function callGroups(given: readonly RecordedCall[], source: string): RunGroup[] {
-  const flow = callFlow(given);
+export function callGroups(all: readonly RecordedCall[], source: string): RunGroup[] {
+  const given = new Map(all.flatMap((call) => (call.given && call.scope ? [[call.scope, call]] : [])));
+  const flow = callFlow(all);
   const named = new Map<string, RecordedCall[]>();
-  const unnamed: RecordedCall[] = [];
-  for (const call of withoutRetries(given)) {
-    if (call.runId === undefined) unnamed.push(call);
+  const scoped = new Map<string | undefined, RecordedCall[]>();
+  for (const call of withoutRetries(all.filter((one) => !one.given))) {
+    if (call.runId === undefined) addTo(scoped, call.scope, call);
     else addTo(named, call.runId, call);
   }
   // An id that was given says what is one run; what users seem to say inside it cuts nothing.
@@ -44,17 +45,29 @@ export function callGroups(given: readonly RecordedCall[], source: string): RunG
     const { threads, links } = linkedThreads(calls, flow);
     return { calls, runs: [buildRun(runId, source, threads, links, runFlow(threads, links, flow), {})] };
   });
-  const { threads, links } = linkedThreads(unnamed, flow);
-  const shape = runFlow(threads, links, flow);
+  // Each call of a framework is put together by itself; the flow says which of them a program wired together.
+  const parts = [...scoped.values()].map((own) => linkedThreads(own, flow));
+  const links = new Map(parts.flatMap((part) => [...part.links]));
+  const shape = runFlow(
+    parts.flatMap(({ threads }) => threads),
+    links,
+    flow,
+  );
   const inside = startedInside(shape.families, links, flow);
   for (const family of shape.families) {
     const { id: callId, startedAt, responseId } = family[0]!.calls[0]!;
     const id = `run-${fingerprint(JSON.stringify([callId, startedAt, responseId]))}`;
     const doubt = family.map((thread) => shape.doubts.get(thread)).find((why) => why !== undefined);
     const unlinked = inside.has(family[0]!) ? { unlinked: "it ran inside a tool call of another run" } : {};
+    const doubts = { ...unlinked, ...(doubt && { partOf: doubt }) };
+    const scopes = [...new Set(family.flatMap(({ calls }) => calls[0]!.scope ?? []))];
+    const told = scopes.flatMap((scope) => given.get(scope) ?? []);
+    const answer = scopes.length === 1 && told[0] ? { answer: told[0].text } : {};
     groups.push({
-      calls: family.flatMap((thread) => thread.calls),
-      runs: buildTurns(id, source, family, links, shape, { ...unlinked, ...(doubt && { partOf: doubt }) }),
+      calls: [...family.flatMap((thread) => thread.calls), ...told],
+      runs: scopes[0]
+        ? [buildRun(scopes[0], source, family, links, shape, { ...doubts, ...answer })]
+        : buildTurns(id, source, family, links, shape, doubts),
     });
   }
   return groups;
@@ -143,7 +156,7 @@ function buildRun(
   threads: readonly Thread[],
   links: ReadonlyMap<Thread, ThreadLink>,
   shape: RunFlow,
-  more: Doubts & { session?: string },
+  more: Doubts & { session?: string; answer?: string },
 ): TeamRun {
   const ids = new Map(threads.map((thread, index) => [thread, `agent-${index + 1}`]));
   const byHint = new Map(threads.map((thread) => [thread.id, ids.get(thread)!]));
@@ -168,6 +181,9 @@ function buildRun(
   const isEnd = (thread: Thread, own: string) =>
     !links.has(thread) && !shape.read.has(thread) && !agents.some(({ handoffFrom }) => handoffFrom === own);
   const calls = threads.flatMap((thread) => thread.calls.map((call) => toParts(call, thread, ids.get(thread)!)));
+  // Code that gives the answer back has no other result.
+  for (const tool of more.answer === undefined ? [] : calls.flatMap(({ toolCalls }) => toolCalls))
+    if (tool.result === undefined && /\bfinal_answer\(/.test(tool.arguments)) tool.result = more.answer;
   const notes = threads.flatMap((thread) => thread.calls.flatMap((call) => call.notes ?? []));
   const first = threads[0]?.calls[0];
   const history = first && historyBefore(first.messages);
@@ -200,7 +216,7 @@ function inferredOf(
 ): ("run" | "links")[] {
   const first = threads[0]?.calls[0];
   const linked = threads.some((thread) => thread.inferred || shape.inferred.has(thread) || links.get(thread)?.inferred);
-  const told = first?.runId !== undefined || (first?.recorder === "preload" && !linked);
+  const told = (first?.runId ?? first?.scope) !== undefined || (first?.recorder === "preload" && !linked);
   return [...(told ? [] : (["run"] as const)), ...(linked ? (["links"] as const) : [])];
 }
 
@@ -209,6 +225,8 @@ function toParts(call: RecordedCall, thread: Thread, agentId: string): CallParts
     id: _id,
     recorder: _recorder,
     runId: _runId,
+    scope: _scope,
+    given: _given,
     agent: _agent,
     outcome: _outcome,
     notes: _notes,

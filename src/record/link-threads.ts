@@ -51,7 +51,7 @@ export function linkThreads(threads: readonly Thread[], flow: CallFlow = () => [
     const told = toldLink(thread, byId, claimed);
     const hint = thread.calls[0]?.agent;
     if (told) claim(thread, told, false);
-    else if (!thread.handoffFrom && (!hint || hint.parent) && !isFirst(thread.calls[0]!)) {
+    else if (!thread.handoffFrom && (!hint || hint.parent || thread.calls[0]?.after) && !isFirst(thread.calls[0]!)) {
       const found = candidates(thread, openAt(thread.calls[0]!.startedAt));
       const inFlow = orderByFlow(thread.calls[0]!, flow, found);
       const free = inFlow.filter(({ call }) => !claimed.has(call));

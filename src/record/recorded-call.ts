@@ -24,6 +24,10 @@ export interface RecordedCall {
   recorder?: "proxy" | "preload";
   /** Given by path, header, trace or context; without it, runs are distinguished by content. */
   runId?: string;
+  /** The outermost call of a framework that it was made in, known by a recorder inside the process: no run spans less. */
+  scope?: string;
+  /** No model call: what the framework's outermost call gave back in the end. */
+  given?: true;
   agent?: AgentHint;
   /** The call whose reply the calling code had seen last, where a recorder inside the process followed it. */
   after?: string;

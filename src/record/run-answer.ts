@@ -25,12 +25,18 @@ interface Said {
 
 /** The answer, or why it is not known which of the replies it is. */
 export function runAnswer(run: Said, root: TeamAgent | undefined): { answer: string | null; unknown?: string } {
-  const { agents, steps, ends = [] } = run;
+  const { agents, steps, messages, ends = [] } = run;
   if (steps.some(({ move }) => move !== undefined)) {
     return { answer: steps.findLast(({ move }) => move === "answer")?.text.trim() ?? null };
   }
   const works = (id: string) => agents.find((agent) => agent.id === id)?.side === undefined;
-  const open = ends.filter(works);
+  // A short word that another agent was given as it stands was read too.
+  const wasGiven = (id: string) => {
+    const said = steps.findLast(({ agentId }) => agentId === id)?.text.trim();
+    const others = steps.filter(({ agentId }) => agentId !== id).flatMap(({ input }) => input);
+    return said !== "" && others.some((key) => messages[key]?.content.trim() === said);
+  };
+  const open = ends.filter((id) => works(id) && (ends.length < 2 || !wasGiven(id)));
   const holders = new Set<string>([...(root ? [root.id] : []), ...ends]);
   for (const agent of agents) if (agent.handoffFrom && holders.has(agent.handoffFrom)) holders.add(agent.id);
   const spoken = steps.filter((step) => holders.has(step.agentId) && (works(step.agentId) || agents.length === 1));

@@ -257,6 +257,46 @@ describe("runs as flows", () => {
     );
   });
 
+  it("joins calls of frameworks that a program wires together, and keeps the turns of a chat apart", () => {
+    const facts = "The capital of Hungary is Budapest, on both banks.";
+    const within = (scope: string, name: string) => ({ scope, agent: { id: name, name } });
+    const wired = inFlow(
+      call("You are the researcher.", question, facts, within("a", "researcher")),
+      call("You are the writer.", `${question}\nFacts: ${facts}`, "The Danube.", within("b", "writer")),
+    );
+    const [run, ...others] = callsToRuns(wired, "wire");
+    assert.equal(others.length, 0);
+    assert.deepEqual([names(run), run?.answer, reasons(run)], [["researcher<", "writer<agent-1"], "The Danube.", []]);
+    const chat: Message[] = [
+      { role: "user", content: question },
+      { role: "assistant", content: facts },
+      { role: "user", content: "And how many people live there?" },
+    ];
+    const turns = callsToRuns(
+      inFlow(call("You help.", question, facts, { scope: "a" }), call("You help.", chat, "Many.", { scope: "b" })),
+      "wire",
+    );
+    assert.deepEqual(
+      turns.map((turn) => [turn.id, turn.answer, reasons(turn)]),
+      [
+        ["a", facts, []],
+        ["b", "Many.", []],
+      ],
+    );
+  });
+
+  it("takes what a framework gave back for the answer", () => {
+    const code = [{ id: "t1", name: "python_interpreter", arguments: 'final_answer(f"{6 * 7}")' }];
+    const asked = call("You write code.", question, "I compute.", { scope: "a", recorder: "preload", toolCalls: code });
+    const given = { ...call("", [], "42", { scope: "a" }), messages: [], given: true as const };
+    assert.deepEqual(callsToRuns([asked], "wire").map(reasons), [["no-content", "no-answer"]]);
+    const [run] = callsToRuns([asked, given], "wire");
+    assert.deepEqual(
+      [run?.answer, run?.steps.length, run?.steps[0]?.toolCalls[0]?.result, reasons(run)],
+      ["42", 1, "42", []],
+    );
+  });
+
   it("marks side calls, and never takes their words for an answer", () => {
     const title = call("Generate a short title for this conversation.", question, "Rivers of Hungary");
     const [run, ...others] = callsToRuns([call("You are the guide.", question, "The Danube."), title], "wire");

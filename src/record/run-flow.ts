@@ -39,7 +39,13 @@ export function runFlow(threads: readonly Thread[], links: ReadonlyMap<Thread, T
   const owner = new Map<string, Thread>();
   const calls = new Map<string, RecordedCall>();
   const replies = quoteIndex<Said>();
+  const begun = new Map<string, Thread>();
   for (const thread of sorted) {
+    const { scope } = thread.calls[0]!;
+    if (scope !== undefined) {
+      families.join(begun.get(scope) ?? thread, thread);
+      begun.set(scope, thread);
+    }
     for (const call of thread.calls) {
       owner.set(call.id, thread);
       calls.set(call.id, call);
@@ -82,11 +88,15 @@ export function runFlow(threads: readonly Thread[], links: ReadonlyMap<Thread, T
       for (const { role, content } of call.messages) {
         // What a tool brought is linked by its call; a memory may bring what another run said.
         if (role === "tool" || seen.has(content)) continue;
+        const { scope } = call;
         seen.add(content);
         for (const passage of replies.in(content)) {
           const all = replies.saidBy(passage);
           if (all.some((one) => one.thread === thread)) continue;
-          const earlier = all.filter((one) => one.call.endedAt <= call.startedAt && !isApart(one.call, call));
+          const past = all.filter((one) => one.call.endedAt <= call.startedAt && !isApart(one.call, call));
+          const own = scope === undefined ? [] : past.filter((one) => one.call.scope === scope);
+          // What another call of a framework said is its history where it stands as the agent's own words.
+          const earlier = own.length > 0 || (scope !== undefined && role === "assistant") ? own : past;
           if (earlier.length === 0) continue;
           const before = flowSince(call, Math.min(...earlier.map((one) => one.call.startedAt)));
           const fitting = nearest(earlier, before, flow);
@@ -130,6 +140,7 @@ export function runFlow(threads: readonly Thread[], links: ReadonlyMap<Thread, T
       .map((id) => owner.get(id)!)
       .flatMap((one) => [one, ...(result.reads.get(one) ?? [])])
       .filter((one) => families.of(one) === root && !result.reads.has(one));
+    if (first.scope !== undefined) return;
     const again = [root, ...starts].some((one) => systemOf(one.calls[0]!) === systemOf(first));
     if (again && !holdsWords(told, call.text)) return;
     for (const one of [root, thread]) doubt(one, "it may be a part of what came before or after it in the same flow");

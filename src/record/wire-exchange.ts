@@ -3,7 +3,7 @@ import { z } from "zod";
 import { apiOf } from "../base/wire/apis.ts";
 import { fillReplyIds } from "../base/wire/call-ids.ts";
 import type { Loss } from "../base/wire/wire-api.ts";
-import { asObject } from "../core/json-value.ts";
+import { asObject, asText, defined } from "../core/json-value.ts";
 import { readTextCall } from "./formats/text-protocols.ts";
 import { readAnswer } from "./read-answer.ts";
 import type { CallOutcome, RecordedCall } from "./recorded-call.ts";
@@ -29,6 +29,8 @@ const exchangeSchema = z.object({
   /** Which recorder wrote it. */
   recorder: z.enum(["proxy", "preload"]).optional(),
   runId: z.string().optional(),
+  /** The outermost call of a framework, known by a recorder inside the process. */
+  scope: z.string().optional(),
   agent: agentHintSchema.optional(),
   /** The exchange whose reply the calling code had seen last, known by a recorder inside the process. */
   after: z.string().optional(),
@@ -58,6 +60,9 @@ export const wireExchangeSchema = z.preprocess((value) => {
   return door === undefined ? value : { recorder: door, ...rest };
 }, exchangeSchema);
 
+/** Under which path a recorder inside a process tells what a framework gave back. */
+export const givenPath = "/coa/given";
+
 /** Whether an exchange on this path is kept: model calls, and embeddings, so that a replay can answer them too. */
 export function isRecorded(path: string): boolean {
   return apiOf(path) !== undefined || /(?:\/embeddings|\/api\/embed|:(?:batch)?[eE]mbedContents?)(?:\?|$)/.test(path);
@@ -73,6 +78,7 @@ const lossNotes: Record<Loss, string> = {
 /** Reads the model call out of an exchange; undefined for embeddings and anything else that is not a model call. */
 export function exchangeToCall(exchange: WireExchange): RecordedCall | undefined {
   const body = asObject(exchange.request) ?? {};
+  if (exchange.path === givenPath) return { ...noCall(exchange), text: asText(body["text"]), given: true };
   const api = apiOf(exchange.path, body);
   if (!api) return undefined;
   const { messages, tools, lost: missing = [], ...request } = api.readRequest(body, exchange.path);
@@ -88,15 +94,7 @@ export function exchangeToCall(exchange: WireExchange): RecordedCall | undefined
     notes.push("several replies were asked for; the one that a later call repeats is taken, else the first");
   const { model, stream: _stream, previousResponseId, conversation, ...settings } = request;
   return readTextCall({
-    id: exchange.id,
-    ...(exchange.recorder && { recorder: exchange.recorder }),
-    ...(exchange.runId !== undefined && { runId: exchange.runId }),
-    ...(exchange.agent && { agent: exchange.agent as RecordedCall["agent"] }),
-    ...(exchange.after !== undefined && { after: exchange.after }),
-    ...(exchange.joins && { joins: exchange.joins }),
-    ...(exchange.root !== undefined && { root: exchange.root }),
-    startedAt: exchange.startedAt,
-    endedAt: exchange.endedAt,
+    ...noCall(exchange),
     ...((reply.model || model) && { model: reply.model || model }),
     messages,
     tools,
@@ -109,8 +107,6 @@ export function exchangeToCall(exchange: WireExchange): RecordedCall | undefined
     }),
     ...(reply.finish && { finish: reply.finish }),
     ...(Object.keys(settings).length > 0 && { settings }),
-    promptTokens: 0,
-    completionTokens: 0,
     ...reply.usage,
     ...(reply.responseId && { responseId: reply.responseId }),
     ...(previousResponseId && { previousResponseId }),
@@ -121,4 +117,32 @@ export function exchangeToCall(exchange: WireExchange): RecordedCall | undefined
     ...(lost.length > 0 && { lost }),
     ...(notes.length > 0 && { notes }),
   });
+}
+
+/** What an exchange says of a call without its bodies. */
+function noCall({
+  id,
+  recorder,
+  runId,
+  root,
+  scope,
+  agent,
+  after,
+  joins,
+  startedAt,
+  endedAt,
+}: WireExchange): RecordedCall {
+  return {
+    id,
+    ...defined({ recorder, runId, root, scope, agent: agent as RecordedCall["agent"], after, joins }),
+    startedAt,
+    endedAt,
+    messages: [],
+    tools: [],
+    text: "",
+    toolCalls: [],
+    promptTokens: 0,
+    completionTokens: 0,
+    outcome: "complete",
+  };
 }

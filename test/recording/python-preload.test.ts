@@ -7,6 +7,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import { readCallLogs } from "../../src/record/call-log.ts";
+import { readRecordings } from "../../src/record/recordings.ts";
 import type { WireExchange } from "../../src/record/wire-exchange.ts";
 import { coa } from "../fixtures/run-coa.ts";
 
@@ -65,6 +66,31 @@ describe("coa record run -- python3", { skip: missing }, () => {
       { name, parent, handoffFrom },
       { name: "helper", parent: { agentId: both!.agent!.id }, handoffFrom: undefined },
     );
+  });
+
+  it("takes runs, agents and what was given back from a framework, by the names of its own functions", async () => {
+    const own = join(folder, "framework");
+    await mkdir(join(own, "smolagents"), { recursive: true });
+    await writeFile(join(own, "smolagents/__init__.py"), "");
+    const framework = [
+      "import json, os, urllib.request",
+      "class MultiStepAgent:",
+      "    name = 'counter'",
+      "    def run(self, task):",
+      "        body = json.dumps({'model': 'm', 'messages': [{'role': 'user', 'content': task}]}).encode()",
+      "        url = os.environ['TEST_SERVER'] + '/v1/chat/completions'",
+      "        request = urllib.request.Request(url, body, {'content-type': 'application/json'})",
+      "        return len(urllib.request.urlopen(request).read()) * 0 + 42",
+    ];
+    await writeFile(join(own, "smolagents/agents.py"), framework.join("\n"));
+    const app = join(own, "app.py");
+    await writeFile(app, "from smolagents.agents import MultiStepAgent\nprint(MultiStepAgent().run('how many?'))\n");
+    const recordings = join(folder, "given");
+    const { code, stderr } = await coa("record", "run", "--set", `record.folder=${recordings}`, "--", "python3", app);
+    assert.equal(code, 0, stderr);
+    assert.match(stderr, /recorded 1 calls in 1 runs \(known\)/);
+    const [run] = await readRecordings(recordings);
+    assert.deepEqual([run?.agents[0]?.name, run?.answer, run?.steps.length], ["counter", "42", 1]);
   });
 
   it("keeps secrets out of what is written", async () => {

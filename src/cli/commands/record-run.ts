@@ -55,8 +55,9 @@ export default defineCommand({
     const written = (await logsIn(folder)).filter((name) => !before.has(name));
     const exchanges: WireExchange[] = [];
     for (const name of written) exchanges.push(...(await Array.fromAsync(readCallLog(join(folder, name)))));
-    const calls = resolveItems(exchanges).flatMap((exchange) => exchangeToCall(exchange) ?? []);
-    const runs = callsToRuns(calls, "record run");
+    const told = resolveItems(exchanges).flatMap((exchange) => exchangeToCall(exchange) ?? []);
+    const calls = told.filter(({ given }) => !given);
+    const runs = callsToRuns(told, "record run");
     const known = runs.filter((run) => !run.completeness.inferred?.includes("run")).length;
     if (values.json) out.json({ folder, calls: calls.length, runs: runs.length, known });
     if (calls.length === 0) {

@@ -21,7 +21,7 @@ import { type Budget, type BudgetOptions, broughtBy, budgetNames, createBudget }
 import { type CallLog, openCallLog, readCallLogs, writeUnrecorded } from "../call-log.ts";
 import { redactResponse } from "../redact-response.ts";
 import { type Unrecorded, type UnrecordedCounter, unrecordedCounter } from "../unrecorded.ts";
-import { isRecorded, type WireExchange } from "../wire-exchange.ts";
+import { givenPath, isRecorded, type WireExchange } from "../wire-exchange.ts";
 import { type Forwarded, forward } from "./forward.ts";
 import { guestRequest } from "./guest-request.ts";
 import { runOfRequest } from "./run-of-request.ts";
@@ -132,6 +132,27 @@ async function handle(setup: Setup, call: Call): Promise<void> {
     : runOfRequest(request.url, request.headers);
   const to = guest?.to ?? setup.to;
   const body = await call.raw();
+  if (guest?.path === givenPath) {
+    const now = {
+      startedAt,
+      endedAt: startedAt,
+      status: 200,
+      outcome: "complete" as const,
+      contentType: "",
+      response: "",
+    };
+    const told = redactSecrets(await call.json(), headerSecrets(Object.entries(request.headers)), setup.redact);
+    await setup.log?.append({
+      version: 1,
+      id: randomUUID(),
+      recorder: "preload",
+      ...guest.known,
+      path,
+      ...now,
+      request: told,
+    });
+    return call.reply.send(204, "", {});
+  }
   const fetched = fetchedId(request.method, path) !== undefined;
   const recorded = fetched || (request.method === "POST" && isRecorded(path));
   if (!recorded) return passThrough(setup, call, to, path, body);

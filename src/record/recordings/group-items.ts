@@ -100,7 +100,7 @@ function givenKeys(call: RecordedCall): string[] {
   const replies = [{ text, toolCalls }, ...others];
   return [
     `call ${id}`,
-    ...serverKeys(call.runId ?? call.root, call.responseId, call.conversation),
+    ...serverKeys(call.runId ?? call.scope ?? call.root, call.responseId, call.conversation),
     ...replies.flatMap((reply) => replyKeys(call, reply.text, reply.toolCalls)),
   ];
 }
@@ -120,7 +120,7 @@ export function wantedKeys({ exchange, traces, record }: HeldItem): string[] {
   const input = objectsOf(asObject(exchange.request)?.["input"]);
   return [
     ...(call.after === undefined ? [] : [call.after, ...(call.joins ?? [])]).map((id) => `call ${id}`),
-    ...serverKeys(call.runId ?? call.root, call.previousResponseId, call.conversation),
+    ...serverKeys(call.runId ?? call.scope ?? call.root, call.previousResponseId, call.conversation),
     ...input.flatMap(({ type, id }) => (type === "item_reference" ? [`item ${id}`] : [])),
     ...call.messages
       .filter(({ role }) => role === "assistant")
