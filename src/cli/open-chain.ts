@@ -12,6 +12,7 @@ import { createWorld, type World } from "../lab/create-world.ts";
 import { renameTags, renameTools } from "../lab/tool-names.ts";
 import { labToolsByTask } from "../lab/tools-by-task.ts";
 import type { Profile } from "../language/profile.ts";
+import { withExample } from "../language/worked-example.ts";
 import { chooseProfile } from "./choose-profile.ts";
 import { openModel } from "./open-model.ts";
 import { disturbance, openTools, type ToolState } from "./open-tools.ts";
@@ -38,15 +39,16 @@ export interface OpenChain extends OpenWork {
 
 /** Opens model, profile and tools; what was chosen by default is noted. */
 export async function openChain(settings: Settings<"model" | "chain" | "tools">, session: Session): Promise<OpenChain> {
-  const { lab, profile, bareQuestion } = settings.chain;
-  const opened = await openModel(settings.model, session, { lab: lab !== undefined || profile === "lab" });
+  const { lab, profile: named, bareQuestion } = settings.chain;
+  const opened = await openModel(settings.model, session, { lab: lab !== undefined || named === "lab" });
   const { use } = opened;
   const work = await openWork(settings, session, use);
   if (bareQuestion && use?.question === "system-prompt")
     session.note("The model was taught with its system prompt; --bare leaves it out.");
   const bare = bareQuestion || use?.question === "bare";
   const defaults = { ...(bare && { systemPrompt: false as const }), ...(use?.limits && { limits: use.limits }) };
-  return { ...opened, ...work, defaults };
+  const profile = settings.chain.example ? withExample(work.profile) : work.profile;
+  return { ...opened, ...work, profile, defaults };
 }
 
 /** Opens profile and tools, as the model's folder says and settings override; `tools.rename` renames tools in both. */
