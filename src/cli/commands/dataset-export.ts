@@ -3,10 +3,14 @@ import { UsageError } from "../../core/errors.ts";
 import { taskSchema } from "../../core/task.ts";
 import { trajectorySchema } from "../../core/trajectory.ts";
 import { type ExportFormat, exportDataset, exportFormats } from "../../dataset/export/export-dataset.ts";
+import { conversationTemplateOf } from "../../tokenizers/conversation-template.ts";
 import { loadTokenizer } from "../../tokenizers/load-tokenizer.ts";
 import { chooseProfile } from "../choose-profile.ts";
 import { defineCommand, oneInputFile } from "../command.ts";
 import { anyOf, choice, text, whole } from "../setting.ts";
+
+/** Formats that another trainer puts through the model's chat template. */
+const isConversation = (format: ExportFormat) => ["chat", "verl-sft", "openai-tools"].includes(format);
 
 const names = Object.entries(exportFormats).map(([name, { about }]) => `${name} (${about})`);
 
@@ -23,7 +27,7 @@ export default defineCommand({
     format: choice(Object.keys(exportFormats) as ExportFormat[], "Format of the files", { valueName: "name" }),
     out: text("Where to write", { default: ".", valueName: "folder", group: "output" }),
     name: text("Base name of the files", { default: "chains", valueName: "name", group: "output" }),
-    tokenizer: text("Tokenizer of the model (trl)", { valueName: "folder", group: "model" }),
+    tokenizer: text("Tokenizer of the model: trl needs it; chat formats are checked against its chat template", { valueName: "folder", group: "model" }),
     "max-tokens": whole("Max tokens per example (trl)", { valueName: "n", group: "limits" }),
     profile: text("Profile whose system prompt RL prompts carry", { valueName: "name", group: "model" }),
     split: text("Name of the split, for RL rows", { default: "train", valueName: "name", group: "output" }),
@@ -41,7 +45,10 @@ export default defineCommand({
       ...(exportFormats[format].of === "tasks"
         ? { tasks: readJsonl(file, taskSchema, { signal }) }
         : { trajectories: readJsonl(file, trajectorySchema, { signal }) }),
-      tokenizer: values.tokenizer === undefined ? undefined : await loadTokenizer(values.tokenizer),
+      ...(values.tokenizer !== undefined && {
+        tokenizer: await loadTokenizer(values.tokenizer),
+        ...(isConversation(format) && { render: await conversationTemplateOf(values.tokenizer) }),
+      }),
       maxTokens: values["max-tokens"],
       observationRole: settings.dataset.observationRole,
       profile,

@@ -3,6 +3,7 @@
  * writes. What a format can't hold is skipped and counted with its reason.
  */
 
+import { once } from "node:events";
 import { createWriteStream } from "node:fs";
 import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -14,6 +15,7 @@ import type { Tokenizer } from "../../core/tokenizer.ts";
 import type { Trajectory } from "../../core/trajectory.ts";
 import { plainFor } from "../../language/observation.ts";
 import type { Profile } from "../../language/profile.ts";
+import { generationTemplate, type RenderConversation } from "../../tokenizers/conversation-template.ts";
 import { type ExampleOptions, exampleNames } from "../trajectory-to-example.ts";
 import {
   afmAlpacaRow,
@@ -28,6 +30,7 @@ import {
 } from "./formats.ts";
 import { type ColumnType, writeParquet } from "./parquet.ts";
 import { plainTrajectories } from "./plain-trajectory.ts";
+import { openAiToolsRow, type ToolsRow } from "./tool-messages.ts";
 
 /** The formats by name: what each is for, and whether it is made of trajectories or of tasks. */
 export const exportFormats = {
@@ -45,6 +48,11 @@ export const exportFormats = {
   "verl-sft": { of: "trajectories", about: "Parquet with a messages column for verl's multi-turn SFT" },
   trl: { of: "trajectories", about: "pre-tokenised input_ids and labels as JSONL for TRL" },
   openai: { of: "trajectories", about: "OpenAI fine-tuning JSONL with message weights" },
+  "openai-tools": {
+    of: "trajectories",
+    about:
+      "messages with tool_calls, and tools, as JSONL; with --tokenizer also rendered through the model's chat template, for TRL's assistant_only_loss",
+  },
   "verl-rl": { of: "tasks", about: "prompts with ground truth as JSONL for verl's RL" },
   "verl-rl-parquet": { of: "tasks", about: "the same as Parquet" },
 } as const;
@@ -59,6 +67,8 @@ export interface ExportOptions extends ExampleOptions {
   tasks?: AsyncIterable<Task> | Iterable<Task>;
   /** Needed by `trl` and `llama-factory-pretokenised`. */
   tokenizer?: Tokenizer;
+  /** The model's chat template: conversations that it would not show as they are stop the export with an error. */
+  render?: RenderConversation;
   observationRole?: "user" | "tool";
   /** Profile whose system prompt goes into RL prompts. */
   profile?: Profile;
@@ -93,7 +103,7 @@ const verlTaskColumns: Record<string, ColumnType> = {
 };
 
 const exportDatasetNames = optionNames<ExportOptions>()(
-  "maxTokens overlong weightOf endOfTurn format folder name trajectories tasks tokenizer observationRole profile split signal",
+  "maxTokens overlong weightOf endOfTurn format folder name trajectories tasks tokenizer render observationRole profile split signal",
 );
 
 /** Writes one format. */
@@ -113,7 +123,20 @@ export async function exportDataset(options: ExportOptions): Promise<ExportResul
   else if (format === "afm-alpaca") await writeJsonArray(add(`${name}.json`), rows);
   else if (format === "verl-sft") await writeParquet(add(`${name}.parquet`), { messages }, rows);
   else if (format === "verl-rl-parquet") await writeParquet(add(`${name}.parquet`), verlTaskColumns, rows);
-  else await writeLines(add(`${name}.jsonl`), rows);
+  else if (format === "openai-tools" && options.render) {
+    const rendered = createWriteStream(add(`${name}.rendered.jsonl`));
+    const both = async function* () {
+      for await (const row of rows as AsyncIterable<Record<string, unknown> & ToolsRow>) {
+        const messages = options.render!(row.messages, row.tools);
+        if (!rendered.write(`${JSON.stringify({ messages })}\n`)) await once(rendered, "drain");
+        yield row;
+      }
+    };
+    await writeLines(add(`${name}.jsonl`), both());
+    rendered.end();
+    await once(rendered, "close");
+    await writeFile(add(`${name}.template.jinja`), generationTemplate);
+  } else await writeLines(add(`${name}.jsonl`), rows);
   if (format === "llama-factory") await addToDatasetInfo(add("dataset_info.json"), name);
   return result;
 }
@@ -145,6 +168,7 @@ async function* formatRows(options: ExportOptions): AsyncGenerator<Row<object>> 
   for await (const given of options.trajectories) {
     const trajectory = ofTokens ? given : plain(given);
     if (format === "llama-factory") yield shareGptRow(trajectory);
+    else if (format === "openai-tools") yield openAiToolsRow(trajectory);
     else if (format === "openai") yield openAiRow(trajectory, options);
     else if (format === "afm-alpaca") yield afmAlpacaRow(trajectory);
     else if (ofTokens) {
@@ -156,7 +180,11 @@ async function* formatRows(options: ExportOptions): AsyncGenerator<Row<object>> 
       );
       // Lengths differ from one to the next; the reason alone is what is counted.
       yield row.row ? row : { skipped: row.skipped!.split(":")[0]! };
-    } else yield chatRow(trajectory, options);
+    } else {
+      const made = chatRow(trajectory, options);
+      if (made.row) options.render?.(made.row.messages);
+      yield made;
+    }
   }
 }
 
