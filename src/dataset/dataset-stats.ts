@@ -2,20 +2,8 @@
 import type { Dataset } from "./dataset-folder.ts";
 import { trainedTokens } from "./training-sequence.ts";
 
-export interface DatasetStats {
-  examples: number;
-  tasks: number;
-  tokens: number;
-  trainedTokens: number;
-  /** Length of an example at these shares of the set. */
-  lengths: { min: number; p50: number; p90: number; p99: number; max: number; mean: number };
-  /** Examples per length bucket; `upTo` is the largest length of the bucket. */
-  histogram: { upTo: number; count: number }[];
-  profiles: Record<string, number>;
-}
-
 /** Reads the whole set once; keeps one number per example. */
-export async function datasetStats(dataset: Pick<Dataset, "sequences">): Promise<DatasetStats> {
+export async function datasetStats(dataset: Pick<Dataset, "sequences">) {
   const lengths: number[] = [];
   const tasks = new Set<string>();
   const profiles: Record<string, number> = {};
@@ -34,6 +22,7 @@ export async function datasetStats(dataset: Pick<Dataset, "sequences">): Promise
     tasks: tasks.size,
     tokens,
     trainedTokens: trained,
+    /** Length of an example at these shares of the set. */
     lengths: {
       min: at(0),
       p50: at(0.5),
@@ -42,10 +31,14 @@ export async function datasetStats(dataset: Pick<Dataset, "sequences">): Promise
       max: lengths.at(-1) ?? 0,
       mean: lengths.length === 0 ? 0 : tokens / lengths.length,
     },
+    /** Examples per length bucket; `upTo` is the largest length of the bucket. */
     histogram: histogram(lengths),
     profiles,
   };
 }
+
+/** The figures of a dataset. */
+export type DatasetStats = Awaited<ReturnType<typeof datasetStats>>;
 
 /** Twelve buckets of equal width over the range of the lengths. */
 function histogram(sorted: readonly number[], buckets = 12): { upTo: number; count: number }[] {

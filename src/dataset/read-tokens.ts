@@ -6,23 +6,15 @@ import { tokenizeTrajectory } from "./tokenize-trajectory.ts";
 import { type TrainingSequence, weightsOf } from "./training-sequence.ts";
 import { trajectoryToSequence } from "./trajectory-to-example.ts";
 
-export interface ReadTokens {
-  tokens: number[];
-  /** Index of the segment of each token; -1 for the prompt, one past the last for the end of the turn. */
-  owners: number[]; // [token]
-  weights: number[]; // [token]
-  pieces: string[]; // [token]
-  promptLength: number;
-}
-
 /** Tokens with their weights: those of the dataset's own line where one is given, else as a dataset would be built. */
-export function readTokens(trajectory: Trajectory, tokenizer: Tokenizer, example?: TrainingSequence): ReadTokens {
+export function readTokens(trajectory: Trajectory, tokenizer: Tokenizer, example?: TrainingSequence) {
   const { owners, promptLength, tokens: encoded } = tokenizeTrajectory(trajectory, tokenizer);
   const sequence = example ?? trajectoryToSequence(trajectory, tokenizer).sequence;
   const tokens = sequence?.tokens ?? encoded;
   const weights = sequence ? [...weightsOf(sequence)] : tokens.map(() => 0);
   return {
     tokens,
+    /** Index of the segment of each token; -1 for the prompt, one past the last for the end of the turn. */
     owners: tokens.map((_, index) => owners[index] ?? trajectory.segments.length),
     weights,
     pieces: tokens.map((token) => pieceText(tokenizer.tokenBytes(token))),

@@ -6,8 +6,10 @@
  * understood becomes a message that says how the tool is called, because a format error must never end a run.
  */
 import { isDeepStrictEqual } from "node:util";
+import { addressAlone } from "../base/text/address-alone.ts";
 import { type FencedBlock, fencedBlocks, withoutLastLineBreaks } from "../base/text/fences.ts";
 import { parseRelaxedJson } from "../base/text/relaxed-json.ts";
+import { parseJson } from "../core/json-value.ts";
 import type { TagSpec } from "../core/profile.ts";
 import { type JsonSchema, type Tool, toolJsonSchema } from "../core/tool.ts";
 import { checkInput } from "./check-input.ts";
@@ -15,11 +17,8 @@ import { bodyHint } from "./system-prompt.ts";
 
 /** The arguments of a recorded call as a value: JSON where it is JSON, the text itself otherwise. */
 export function callArguments(text: string): unknown {
-  try {
-    return JSON.parse(text.trim() === "" ? "{}" : text);
-  } catch {
-    return text;
-  }
+  const value = text.trim() === "" ? {} : parseJson(text);
+  return value === undefined ? text : value;
 }
 
 /** The body for these arguments (JSON as recorded). `schema` is the tool's, where it is known. */
@@ -222,20 +221,10 @@ function readUrls(body: string): string[] {
   for (const part of stripFence(body).split(/[|\n]|,\s/)) {
     const link = /(?:https?|coa):\/\/[^\s|"'<>`\]]+/.exec(part)?.[0];
     const bare = /^[\w-]+(?:\.[\w-]+)+(?:[/?#:]\S*)?$/.exec(part.trim())?.[0];
-    const url = link ? balance(link) : bare && `https://${bare}`;
+    const url = link ? addressAlone(link) : bare && `https://${bare}`;
     if (url) found.add(url);
   }
   return [...found];
-}
-
-/** Drops sentence punctuation and a markdown link's closing bracket, keeping brackets that belong to the address. */
-function balance(url: string): string {
-  let end = url.length;
-  while (end > 0 && ".,;:!?".includes(url.charAt(end - 1))) end--;
-  let open = 0; // brackets opened and not yet closed before the end; below 0 there are more closed than opened
-  for (let at = 0; at < end; at++) open += url[at] === "(" ? 1 : url[at] === ")" ? -1 : 0;
-  for (; open < 0 && url[end - 1] === ")"; end--) open++;
-  return url.slice(0, end);
 }
 
 /** A program and its standard input: fences of any language, or bare code. */

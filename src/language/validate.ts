@@ -4,6 +4,7 @@
  * by the runtime (a format error shown to the model, a request to answer) are not written by the model and pass.
  */
 
+import { asObject, parseJson } from "../core/json-value.ts";
 import { looseText, type Segment, type Violation } from "../core/trajectory.ts";
 import { readJsonAnswer } from "./json-schema.ts";
 import { readRatings, readScore } from "./judgement.ts";
@@ -124,12 +125,9 @@ export function bodyProblem(format: BodyFormat, text: string): string | null {
     case "json": {
       const fenced = /^```json[^\S\n]*\n([\s\S]*?)\n?```$/.exec(text.trim());
       if (!fenced) return "expected a ```json fence";
-      try {
-        const value = JSON.parse(fenced[1] ?? "");
-        return value !== null && typeof value === "object" && !Array.isArray(value) ? null : "expected a JSON object";
-      } catch {
-        return "the JSON cannot be parsed";
-      }
+      const value = parseJson(fenced[1] ?? "");
+      if (value === undefined) return "the JSON cannot be parsed";
+      return asObject(value) ? null : "expected a JSON object";
     }
     case "schema": {
       const read = readJsonAnswer(format.schema, text);

@@ -1,4 +1,5 @@
 /** One task over everything that was done for it: teams, chains they became, chains of each model, aligned by move. */
+import { asObject, parseJson } from "../../core/json-value.ts";
 import { alignMoves } from "./align-moves.ts";
 import { type CutText, cutText } from "./cut-text.ts";
 import type { ItemView } from "./query-items.ts";
@@ -63,12 +64,8 @@ const tagOfMove: Record<string, string> = {
 
 /** A call with one text as its only argument is that text, as a chain writes it. */
 function onlyWords(given: string): string {
-  try {
-    const values: unknown[] = Object.values(JSON.parse(given) as object);
-    return values.length === 1 && typeof values[0] === "string" ? values[0] : given;
-  } catch {
-    return given;
-  }
+  const values = Object.values(asObject(parseJson(given)) ?? {});
+  return values.length === 1 && typeof values[0] === "string" ? values[0] : given;
 }
 
 function movesOf(stored: StoredItem): MoveView[] {

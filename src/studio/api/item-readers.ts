@@ -1,6 +1,7 @@
 /** Lists, facets, the parts of long texts, and the new lines of files that grow. */
 import { join } from "node:path";
 import { UsageError } from "../../core/errors.ts";
+import { parseJson } from "../../core/json-value.ts";
 import { textAt } from "./cut-text.ts";
 import { readRange } from "./open-catalog.ts";
 import type { ItemFilter, ItemSort } from "./query-items.ts";
@@ -68,11 +69,9 @@ export const readLines: Reader = (query, { catalog, root }) => {
   const view: LinesView = { lines: [], next: from + end, size: file.size, bad: 0 };
   for (const line of bytes.subarray(0, end).toString("utf8").split("\n")) {
     if (line.trim() === "") continue;
-    try {
-      view.lines.push(JSON.parse(line));
-    } catch {
-      view.bad++;
-    }
+    const value = parseJson(line);
+    if (value === undefined) view.bad++;
+    else view.lines.push(value);
   }
   return view;
 };

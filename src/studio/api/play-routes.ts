@@ -13,7 +13,7 @@ import type { Route } from "../../base/http/guard.ts";
 import { Refusal } from "../../base/http/refusal.ts";
 import { serverEvents } from "../../base/http/server-events.ts";
 import { messageOf } from "../../core/errors.ts";
-import { asObject, asString, type Json } from "../../core/json-value.ts";
+import { asObject, asString, type Json, parseJson } from "../../core/json-value.ts";
 import { type Trajectory, trajectorySchema } from "../../core/trajectory.ts";
 import { NotFound, type StudioContext } from "./reader.ts";
 
@@ -96,9 +96,6 @@ async function playedChain(context: StudioContext, id: string): Promise<Trajecto
 
 async function refusalOf(response: Response): Promise<string> {
   const text = await response.text();
-  try {
-    return asString(asObject(asObject(JSON.parse(text))?.["error"])?.["message"]) ?? text.slice(0, 1_000);
-  } catch {
-    return `HTTP ${response.status}: ${text.slice(0, 1_000)}`;
-  }
+  const said = asString(asObject(asObject(parseJson(text))?.["error"])?.["message"]);
+  return said ?? `HTTP ${response.status}: ${text.slice(0, 1_000)}`;
 }

@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { z } from "zod";
 import { type Around, recordIn } from "../../base/files/record-kind.ts";
 import { CoaError } from "../../core/errors.ts";
+import { parseJson } from "../../core/json-value.ts";
 import { type TeamRun, teamRunSchema } from "../../core/team-run.ts";
 import { type Trajectory, trajectorySchema } from "../../core/trajectory.ts";
 import { type TrainingSequence, trainingSequenceSchema } from "../../dataset/read-tokens.ts";
@@ -19,12 +20,9 @@ export type StoredItem =
 export function readItem(root: string, item: ItemView): StoredItem {
   const place = `${item.file}:${item.line}`;
   const text = readRange(join(root, item.file), item.offset, item.length).toString("utf8");
-  let value: unknown;
-  try {
-    value = JSON.parse(text);
-  } catch {
+  const value = parseJson(text);
+  if (value === undefined)
     throw new CoaError("storage", `${place} has changed since it was indexed: load the page again`);
-  }
   const found = recordIn(value);
   if (!found) throw new CoaError("format", `${place} holds neither a run nor a chain`);
   if (found.kind === "run") return { ...found, run: checked(place, teamRunSchema.safeParse(found.run)) };

@@ -1,5 +1,6 @@
 /** What updates did with rollouts: the lines with their names in the file of figures beside them. */
 import type { RolloutFigures } from "../../core/chain-marks.ts";
+import { parseJson } from "../../core/json-value.ts";
 import type { FileRow } from "./catalog-database.ts";
 import { readRange } from "./open-catalog.ts";
 
@@ -10,11 +11,9 @@ export function rolloutFigures(file: FileRow | undefined, wanted: ReadonlySet<st
   for (const line of readRange(file.path, 0, file.size).toString("utf8").split("\n")) {
     const name = /"rollout":"([^"]+)"/.exec(line)?.[1];
     if (name === undefined || !wanted.has(name)) continue;
-    try {
-      found.set(name, JSON.parse(line) as RolloutFigures);
-    } catch {
-      // A line that is being written: the next look has it.
-    }
+    // One that can't be read is being written: the next look has it.
+    const figures = parseJson(line);
+    if (figures !== undefined) found.set(name, figures as RolloutFigures);
   }
   return found;
 }

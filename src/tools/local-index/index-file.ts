@@ -51,20 +51,8 @@ interface Header {
   sum?: number;
 }
 
-export interface IndexWriter {
-  /** Adds the next document. */
-  add(document: IndexDocument): void;
-  /** Writes the index and puts the folder in its place. */
-  finish(): Promise<{ documentCount: number; termCount: number; postingCount: number; bytes: number }>;
-  /** Gives up and leaves nothing behind. */
-  discard(): Promise<void>;
-}
-
 /** Builds an index into a folder, document by document; texts go to disk at once, so a corpus may be larger than memory. */
-export async function indexWriter(
-  folder: string,
-  options: IndexOptions & { corpus?: string } = {},
-): Promise<IndexWriter> {
+export async function indexWriter(folder: string, options: IndexOptions & { corpus?: string } = {}) {
   const temporary = `${folder}.writing-${process.pid}-${Date.now().toString(36)}`;
   await mkdir(temporary, { recursive: true });
   const file = openSync(join(temporary, "documents.jsonl"), "w");
@@ -87,7 +75,8 @@ export async function indexWriter(
     pendingLength = 0;
   };
   return {
-    add(document) {
+    /** Adds the next document. */
+    add(document: IndexDocument) {
       builder.add(document);
       const { id, title, text, url } = document;
       const line = `${JSON.stringify({ id, title, text, url })}\n`;
@@ -98,6 +87,7 @@ export async function indexWriter(
       pendingLength += line.length;
       if (pendingLength > 1 << 20) flush();
     },
+    /** Writes the index and puts the folder in its place. */
     async finish() {
       flush();
       fsyncSync(file);
@@ -113,12 +103,16 @@ export async function indexWriter(
       const { documentCount, termCount, postingCount, bytes } = header;
       return { documentCount, termCount, postingCount, bytes: bytes + position };
     },
+    /** Gives up and leaves nothing behind. */
     async discard() {
       close();
       await rm(temporary, { recursive: true, force: true });
     },
   };
 }
+
+/** An index that is being written. */
+export type IndexWriter = Awaited<ReturnType<typeof indexWriter>>;
 
 function writeSections(
   path: string,
