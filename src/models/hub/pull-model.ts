@@ -6,28 +6,24 @@
 
 import { createHash } from "node:crypto";
 import { createReadStream } from "node:fs";
-import { open, rename, rm, stat, statfs } from "node:fs/promises";
+import { open, rename, rm, stat } from "node:fs/promises";
 import { basename, dirname, join, resolve } from "node:path";
 import { claimFolder } from "../../base/files/claim-folder.ts";
 import { acquireLock } from "../../base/files/lock.ts";
 import { makeFolder } from "../../base/files/make-folder.ts";
 import { readManifest } from "../../base/files/manifest.ts";
 import { putFolder } from "../../base/files/write-folder.ts";
-import { sleep } from "../../base/work/limiter.ts";
-import { retryDelay } from "../../base/work/retry.ts";
-import { CoaError, UsageError } from "../../core/errors.ts";
+import { type RetryOptions, retry } from "../../base/work/retry.ts";
+import { CoaError, isAbort, messageOf, UsageError } from "../../core/errors.ts";
 import type { OnProgress } from "../../core/events.ts";
 import { type HubFile, type HubModel, type HubOptions, hubEndpoint, hubFile, hubModel } from "./hub-client.ts";
 
-export interface PullOptions extends HubOptions {
-  /** A branch, tag or commit; `main` unless told. */
+/** Tries of a file are repeated as `retries` and its pauses say. */
+export interface PullOptions extends HubOptions, RetryOptions {
+  /** A branch, tag or commit. Default `main`. */
   revision?: string;
   /** Leaves the weights out: configuration and tokenizer alone. */
   withoutWeights?: boolean;
-  /** Tries of one file before giving up; 5 unless told. */
-  attempts?: number;
-  /** Waits before another try. */
-  wait?: (attempt: number, signal?: AbortSignal) => Promise<void>;
   onProgress?: OnProgress;
 }
 
@@ -54,48 +50,35 @@ export async function pullModel(name: string, folder: string, options: PullOptio
   const model = await hubModel(name, options.revision ?? "main", options);
   const files = chosenFiles(model, options);
   const bytes = files.reduce((sum, { size }) => sum + size, 0);
+  const { revision, license } = model;
   const known = await presentModel(folder, model, files);
-  if (known)
-    return { folder, name, revision: model.revision, license: model.license, files: known, bytes, present: true };
+  if (known) return { folder, name, revision, license, files: known, bytes, present: true };
   const partial = join(dirname(resolve(folder)), `.${basename(folder)}.pull`);
   const lock = await acquireLock(`${partial}.lock`);
   try {
-    return { ...(await bring(model, files, partial, folder, options)), bytes, present: false };
+    await makeFolder(partial);
+    const done: PulledModel["files"] = [];
+    let before = 0;
+    for (const file of files) {
+      const report = (arrived: number) =>
+        options.onProgress?.({
+          stage: "pull",
+          done: Math.round((before + arrived) / 1e5) / 10,
+          total: Math.round(bytes / 1e5) / 10,
+          figures: { file: file.path },
+        });
+      const sha256 = await pullFile(model, file, partial, options, report);
+      done.push({ path: file.path, size: file.size, sha256 });
+      before += file.size;
+    }
+    const configuration = { hub: hubEndpoint(options), name, revision, license, files: done };
+    const claimed = await claimFolder(partial, { kind: "model", configuration }, { lock: false });
+    await claimed.report({ state: "done", done: files.length, total: files.length });
+    await putFolder(partial, folder);
+    return { folder, name, revision, license, files: done, bytes, present: false };
   } finally {
     await lock.release();
   }
-}
-
-async function bring(
-  model: HubModel,
-  files: readonly HubFile[],
-  partial: string,
-  folder: string,
-  options: PullOptions,
-): Promise<Omit<PulledModel, "bytes" | "present">> {
-  const { name, revision, license } = model;
-  const bytes = files.reduce((sum, { size }) => sum + size, 0);
-  await makeFolder(partial);
-  await checkRoom(partial, files);
-  const done: PulledModel["files"] = [];
-  let before = 0;
-  for (const file of files) {
-    const report = (arrived: number) =>
-      options.onProgress?.({
-        stage: "pull",
-        done: Math.round((before + arrived) / 1e5) / 10,
-        total: Math.round(bytes / 1e5) / 10,
-        figures: { file: file.path },
-      });
-    const sha256 = await pullFile(model, file, partial, options, report);
-    done.push({ path: file.path, size: file.size, sha256 });
-    before += file.size;
-  }
-  const configuration = { hub: hubEndpoint(options), name, revision, license, files: done };
-  const claimed = await claimFolder(partial, { kind: "model", configuration }, { lock: false });
-  await claimed.report({ state: "done", done: files.length, total: files.length });
-  await putFolder(partial, folder);
-  return { folder, name, revision, license, files: done };
 }
 
 function chosenFiles(model: HubModel, { withoutWeights = false }: PullOptions): HubFile[] {
@@ -129,25 +112,6 @@ async function presentModel(
   throw new UsageError(`${folder} is there already and holds ${is}: name another folder with --out, or delete it`);
 }
 
-async function checkRoom(folder: string, files: readonly HubFile[]): Promise<void> {
-  const { bavail, bsize } = await statfs(folder);
-  let missing = 0;
-  for (const { path, size } of files) {
-    const here =
-      (await stat(join(folder, path)).catch(() => undefined))?.size ??
-      (await stat(join(folder, `${path}.part`)).catch(() => undefined))?.size ??
-      0;
-    missing += Math.max(0, size - here);
-  }
-  const free = bavail * bsize;
-  if (missing > free)
-    throw new CoaError(
-      "storage",
-      `the files need ${(missing / 1e9).toFixed(2)} GB more, ${(free / 1e9).toFixed(2)} GB are free: make room, or use another folder`,
-      { code: "disk-full" },
-    );
-}
-
 /** Downloads one file, from where an earlier try stopped, and returns its SHA-256. */
 async function pullFile(
   model: HubModel,
@@ -156,20 +120,10 @@ async function pullFile(
   options: PullOptions,
   report: (arrived: number) => void,
 ): Promise<string> {
-  const { attempts = 5, wait = (attempt, signal) => sleep(retryDelay(attempt, undefined), signal) } = options;
   const path = join(folder, file.path);
   if ((await stat(path).catch(() => undefined))?.size === file.size) return check(path, file);
   const part = `${path}.part`;
-  for (let attempt = 1; ; attempt++) {
-    try {
-      await download(model, file, part, options, report);
-      break;
-    } catch (error) {
-      const again = error instanceof CoaError ? error.retryable : (error as { syscall?: string }).syscall === undefined;
-      if (options.signal?.aborted || !again || attempt >= attempts) throw error;
-      await wait(attempt, options.signal);
-    }
-  }
+  await retry(() => download(model, file, part, options, report), options);
   const sha256 = await check(part, file);
   await rename(part, path);
   return sha256;
@@ -184,15 +138,14 @@ async function download(
 ): Promise<void> {
   const here = (await stat(part).catch(() => undefined))?.size ?? 0;
   if (here === file.size && here > 0) return;
-  if (here > file.size) await rm(part);
   const from = here > file.size ? 0 : here;
   const response = await hubFile(model, file, from, options);
-  const continued =
-    response.status === 206 && response.headers.get("content-range")?.startsWith(`bytes ${from}-`) === true;
-  if (response.status === 206 && !continued)
+  const continued = response.status === 206;
+  if (continued && response.headers.get("content-range")?.startsWith(`bytes ${from}-`) !== true)
     throw new CoaError("network", `the hub sends another part of ${file.path} than was asked for`);
   const handle = await open(part, continued ? "a" : "w");
   let arrived = continued ? from : 0;
+  let broken: unknown;
   try {
     for await (const chunk of response.body ?? []) {
       arrived += chunk.length;
@@ -202,13 +155,17 @@ async function download(
       report(arrived);
     }
     await handle.sync();
+  } catch (error) {
+    // A connection that broke, as opposed to a disk that is full.
+    if (error instanceof CoaError || isAbort(error) || (error as { syscall?: string }).syscall) throw error;
+    broken = error;
   } finally {
     await handle.close();
   }
   if (arrived < file.size)
     throw new CoaError(
       "network",
-      `${file.path} broke off at ${arrived} of ${file.size} bytes: run the same command to continue`,
+      `${file.path} broke off at ${arrived} of ${file.size} bytes${broken ? ` (${messageOf(broken)})` : ""}: run the same command to continue`,
       { retryable: true },
     );
 }
