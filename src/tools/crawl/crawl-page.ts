@@ -1,9 +1,9 @@
 /** The crawl_page tool: reads web pages, several at once, and gives their text or a summary that follows the question. */
 
 import { z } from "zod";
+import { addressAlone } from "../../base/text/address-alone.ts";
 import { isAbort, messageOf, ToolError } from "../../core/errors.ts";
 import { defineTool, type Tool, type ToolContext } from "../../core/tool.ts";
-import { cleanUrl } from "./clean-url.ts";
 import { cachingExtractor, type ExtractPage } from "./extract-page.ts";
 import type { FetchPage } from "./fetch-page.ts";
 import type { SummarisePage } from "./summarise-page.ts";
@@ -76,4 +76,13 @@ async function readOne(
     if (isAbort(error) || context.signal.aborted) throw error;
     return inaccessible(messageOf(error));
   }
+}
+
+/** The first web address in a text; a bare domain counts. Undefined when there is none. */
+export function cleanUrl(text: string): string | undefined {
+  const markdown = /\]\(\s*<?((?:https?|coa):\/\/[^\s>]+)/i.exec(text)?.[1];
+  const found = markdown ?? /(?:https?|coa):\/\/[^\s<>"'`|]+/i.exec(text)?.[0];
+  if (found) return addressAlone(found);
+  const bare = /^\s*((?:[a-z0-9-]+\.)+[a-z]{2,}(?::\d+)?(?:\/[^\s<>"']*)?)\s*$/i.exec(text)?.[1];
+  return bare ? `https://${bare}` : undefined;
 }

@@ -3,8 +3,7 @@
 import { z } from "zod";
 import { defineTool, type Tool } from "../../core/tool.ts";
 import type { Blocklist } from "./blocklist.ts";
-import { formatResults } from "./format-results.ts";
-import type { SearchProvider } from "./search-provider.ts";
+import type { SearchProvider, SearchResult } from "./search-provider.ts";
 
 const input = z.object({ query: z.string().trim().min(1) });
 
@@ -37,4 +36,23 @@ export function webSearch(options: WebSearchOptions): Tool<z.infer<typeof input>
       return formatResults(query, kept);
     },
   });
+}
+
+/** Writes results as numbered Markdown links with date, source, address and snippet. */
+function formatResults(query: string, results: readonly SearchResult[]): string {
+  if (results.length === 0) return `No results found for query: '${query}'. Use a less specific query.`;
+  const blocks = results.map((result, index) => {
+    const lines = [`${index + 1}. [${oneLine(result.title)}](${result.url})`];
+    if (result.date) lines.push(`Date published: ${oneLine(result.date)}`);
+    if (result.source) lines.push(`Source: ${oneLine(result.source)}`);
+    lines.push(result.url);
+    const snippet = result.snippet.replaceAll("Your browser can't play this video.", "").trim();
+    if (snippet) lines.push(snippet);
+    return lines.join("\n");
+  });
+  return `Found ${results.length} results:\n\n## Web Results\n${blocks.join("\n\n")}`;
+}
+
+function oneLine(text: string): string {
+  return text.replace(/\s+/g, " ").trim();
 }

@@ -1,18 +1,19 @@
 /** Runs and chains by the hundred thousand: facets, full text, order, saved views; every choice stands in the address. */
+
 import { useMemo } from "preact/hooks";
 import { count } from "../../../report/format-figures.ts";
-import type { ItemView } from "../../api/query-items.ts";
+import type { FacetView, ItemView } from "../../api/query-items.ts";
 import { stepKeys, useKeys } from "../keys.ts";
 import { Button } from "../parts/button.tsx";
 import { Chip } from "../parts/chip.tsx";
 import { QueryChoice } from "../parts/choice.tsx";
 import { cursor } from "../parts/cursor.ts";
-import { Facets } from "../parts/facets.tsx";
 import { useItemPages } from "../parts/item-pages.ts";
 import { OneLine } from "../parts/long-text.tsx";
 import { SavedViews } from "../parts/saved-views.tsx";
 import { ItemList } from "../parts/virtual-list.tsx";
 import { go, href, path, pathPart, place, setQuery } from "../router.ts";
+import { useResource } from "../server.ts";
 
 const sorts = [
   ["", "as recorded"],
@@ -123,5 +124,47 @@ function Row({ item }: { item: ItemView }) {
         <span class="figure soft small">{count(figure)}</span>
       ))}
     </a>
+  );
+}
+
+/** What a list can be narrowed by: each value with how many items have it. */
+function Facets({ query }: { query: string }) {
+  const { data } = useResource<FacetView[]>(`facets?${query}`, {
+    live: ({ type }) => type === "idle" || type === "file",
+  });
+  return (
+    <aside class="facets" aria-label="Narrow the list">
+      {(data ?? [])
+        .filter(({ name, values }) => values.length > 1 || place.value.query.has(name))
+        .map((facet) => (
+          <Facet facet={facet} />
+        ))}
+    </aside>
+  );
+}
+
+function Facet({ facet }: { facet: FacetView }) {
+  const chosen = place.value.query.getAll(facet.name);
+  const toggle = (value: string) =>
+    setQuery({
+      [facet.name]: chosen.includes(value) ? chosen.filter((one) => one !== value) : [...chosen, value],
+      row: undefined,
+    });
+  const most = Math.max(1, ...facet.values.map((one) => one.count));
+  return (
+    <fieldset>
+      <legend class="soft tiny">{facet.name === "origin" ? "from" : facet.name}</legend>
+      {facet.values.map(({ value, count: number }) => (
+        <label class="facet cells line small">
+          <input type="checkbox" checked={chosen.includes(value)} onChange={() => toggle(value)} />
+          <span class={facet.name === "file" ? "one-line from-end" : "one-line"} title={value}>
+            <bdi>{value === "" ? "(none)" : value}</bdi>
+          </span>
+          <span class="soft">{count(number)}</span>
+          <i style={{ width: `${(100 * number) / most}%` }} aria-hidden="true" />
+        </label>
+      ))}
+      {facet.more > 0 && <p class="soft">and {count(facet.more)} more values</p>}
+    </fieldset>
   );
 }

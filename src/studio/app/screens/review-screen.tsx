@@ -2,12 +2,12 @@
  * One chain after the other: keep it, drop it, or put better words into it. Each decision is one line in the workspace's
  * file of annotations, which `coa dataset build --annotations` applies. What the grader said is shown after the decision.
  */
-import { useEffect } from "preact/hooks";
-import type { SegmentEdit } from "../../../core/annotation.ts";
+import { useEffect, useState } from "preact/hooks";
+import type { Annotation, SegmentEdit } from "../../../core/annotation.ts";
+import type { Violation } from "../../../core/trajectory.ts";
 import type { ChainView } from "../../api/chain-view.ts";
 import type { ReviewedChain, ReviewView } from "../../api/review-reader.ts";
 import { stepKeys, useKeys } from "../keys.ts";
-import { useAnnotating } from "../parts/annotate.ts";
 import { Button } from "../parts/button.tsx";
 import { Chip } from "../parts/chip.tsx";
 import { QueryChoice } from "../parts/choice.tsx";
@@ -16,7 +16,7 @@ import { LongText, wholeText } from "../parts/long-text.tsx";
 import { SegmentRows } from "../parts/segment-rows.tsx";
 import { Missing, Nothing, Problem } from "../parts/states.tsx";
 import { place, setQuery } from "../router.ts";
-import { useResource } from "../server.ts";
+import { post, useResource } from "../server.ts";
 
 const choices = [
   ["open", "still open"],
@@ -210,4 +210,28 @@ function Shown({ shown }: { shown: ReviewedChain }) {
       </div>
     </section>
   );
+}
+
+type Decision = { verdict: "keep" | "drop" | "undo" } | { verdict: "edit"; edits: readonly SegmentEdit[] };
+
+/** Writes decisions, counts those that are written, and keeps why the last one was refused. */
+function useAnnotating() {
+  const [version, setVersion] = useState(0);
+  const [refusal, setRefusal] = useState<{ message: string; problems: readonly Violation[] }>();
+  /** Resolves to whether it is written and its screen is still shown. */
+  const decide = async ({ key, hash, file }: ReviewedChain, decision: Decision): Promise<boolean> => {
+    const { path } = place.value;
+    try {
+      const target: Annotation["target"] = { kind: "chain", id: key, hash };
+      await post("annotate", { ...decision, target, in: file });
+      setRefusal(undefined);
+      setVersion((old) => old + 1);
+      return place.value.path === path;
+    } catch (error) {
+      const { message, cause = [] } = error as Error & { cause?: readonly Violation[] };
+      setRefusal({ message, problems: cause });
+      return false;
+    }
+  };
+  return { version, refusal, clear: () => setRefusal(undefined), decide };
 }

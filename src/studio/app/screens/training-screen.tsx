@@ -1,16 +1,16 @@
 /** Training as it happens: every figure as a curve with one cursor, and what was sampled in the step under it. */
-import { useMemo, useState } from "preact/hooks";
+import { useEffect, useMemo, useState } from "preact/hooks";
+import type { LinesView } from "../../api/item-readers.ts";
 import type { TrainingView } from "../../api/training-readers.ts";
 import { stepKeys, useKeys } from "../keys.ts";
 import { Chip, StateChip } from "../parts/chip.tsx";
 import { FolderChoice } from "../parts/choice.tsx";
 import { Curve } from "../parts/curve.tsx";
-import { useLines } from "../parts/lines.ts";
 import { RolloutGroups } from "../parts/rollout-groups.tsx";
 import { Missing, Nothing } from "../parts/states.tsx";
 import { type Metrics, seriesOf } from "../parts/training-series.ts";
 import { place, setQuery } from "../router.ts";
-import { useResource } from "../server.ts";
+import { askJson, onEvents, useResource } from "../server.ts";
 
 export function TrainingScreen({ params }: { params: Record<string, string> }) {
   const runs = useResource<TrainingView[]>("trainings", {
@@ -101,4 +101,47 @@ function Training({ run, runs, lines }: { run: TrainingView; runs: TrainingView[
       )}
     </article>
   );
+}
+
+/** All lines so far; `undefined` until the first answer. */
+function useLines<T>(file: string | undefined): { lines?: readonly T[]; error?: string } {
+  const [state, setState] = useState<{ file?: string; lines?: T[]; error?: string }>({});
+  useEffect(() => {
+    if (file === undefined) return undefined;
+    const gone = new AbortController();
+    let lines: T[] = [];
+    let next = 0;
+    let busy = false;
+    const read = async () => {
+      if (busy) return;
+      busy = true;
+      try {
+        for (let more = true; more; ) {
+          const query = new URLSearchParams({ file, from: String(next) });
+          const view = await askJson<LinesView>(`lines?${query}`, gone.signal);
+          // A file that shrank was written again.
+          if (view.size < next) {
+            lines = [];
+            next = 0;
+            continue;
+          }
+          lines = [...lines, ...(view.lines as T[])];
+          more = view.next > next && view.next < view.size;
+          next = view.next;
+          setState({ file, lines });
+        }
+      } catch (error) {
+        if (!gone.signal.aborted) setState({ file, lines, error: (error as Error).message });
+      } finally {
+        busy = false;
+      }
+    };
+    void read();
+    const stop = onEvents(() => void read());
+    return () => {
+      gone.abort();
+      stop();
+    };
+  }, [file]);
+  return state.file === file ? state : {};
 }
