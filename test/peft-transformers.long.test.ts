@@ -4,12 +4,14 @@
  */
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
-import { cp, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { cp, mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, it } from "node:test";
+import { writeTar } from "../src/base/files/tar.ts";
 import { shippedModels } from "../src/cli/find-model.ts";
 import { openEmbeddedEngine } from "../src/engines/embedded/embedded-engine.ts";
+import { saveCheckpointFiles } from "../src/engines/tinker/checkpoint-files.ts";
 
 const python = process.env["COA_TEST_PYTHON"];
 const skip = python ? false : "set COA_TEST_PYTHON=<python with transformers and peft> to run against transformers";
@@ -96,6 +98,29 @@ describe("in transformers", { skip }, () => {
       const apart = own.map((values, at) => furthest(values, scores[at]!));
       t.diagnostic(`furthest apart, in nats: ${apart.join(" and ")}`);
       assert.ok(Math.max(...apart) < 1e-3, `${apart.join(" and ")} nats apart`);
+    } finally {
+      await rm(out, { recursive: true, force: true });
+    }
+  });
+
+  it("PEFT loads the whole of an adapter that a server left without the names of its modules", async (t) => {
+    const out = await mkdtemp(join(tmpdir(), "coa-peft-"));
+    try {
+      const [plain, raw, named] = [join(out, "plain"), join(out, "raw"), join(out, "named")];
+      const own = await ownScores({ rank: 4, seed: 3 }, plain);
+      const config = JSON.parse(await readFile(join(plain, "adapter_config.json"), "utf8"));
+      const files = {
+        "adapter_config.json": Buffer.from(JSON.stringify({ ...config, target_modules: null })),
+        "adapter_model.safetensors": await readFile(join(plain, "adapter_model.safetensors")),
+      };
+      await mkdir(raw);
+      for (const [name, bytes] of Object.entries(files)) await writeFile(join(raw, name), bytes);
+      await saveCheckpointFiles(writeTar(files), named, { merge: false });
+      const { scores } = run(score, folder, JSON.stringify([...input]), raw, named) as { scores: number[][] };
+      const [open, closed] = scores.map((values) => furthest(own, values));
+      t.diagnostic(`as the server wrote it ${open} nats apart, with the modules named ${closed}`);
+      assert.ok(open! > 0.1, "PEFT loads it whole by itself now: the names are not needed any more");
+      assert.ok(closed! < 1e-3, `${closed} nats apart`);
     } finally {
       await rm(out, { recursive: true, force: true });
     }

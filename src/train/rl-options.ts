@@ -16,7 +16,7 @@ import { type Credit, creditNames } from "./credit.ts";
 import type { ExtraLoss } from "./extra-loss.ts";
 import type { RolloutRun } from "./run-rollout.ts";
 import { type ContextStage, defaultSchedule, type Schedule, trainingParts } from "./schedule.ts";
-import { checkOptimizer, effectiveLoss } from "./take-step.ts";
+import { claimedOptimizer, effectiveLoss } from "./take-step.ts";
 
 export interface RlOptions {
   engine: Engine;
@@ -122,7 +122,7 @@ export function rlSetup(options: RlOptions) {
   const { engine, tokenizer, tasks, seed, collect = {}, credit = {}, extraLosses = [], keep = {} } = options;
   for (const extra of extraLosses) extra.check?.(tokenizer);
   const loss = effectiveLoss(options.loss ?? dapoLoss, engine.capabilities);
-  checkOptimizer(options.optimizer, engine);
+  claimedOptimizer(options.optimizer, engine);
   const collecting = { groups: 64, samples: 8, maxRounds: 4, maxStaleness: 0, ...defined(collect) };
   const updates = { passes: 1, perPass: 2, maxRatioGap: 0.01, ...defined(options.updates ?? {}) };
   return {
@@ -144,8 +144,9 @@ export type RlSetup = ReturnType<typeof rlSetup>;
 export function configurationOf({ steps, collect, credit, extraLosses, loss, optimizer, updates, ...rest }: RlSetup) {
   const { groups, samples, inFlight, maxStaleness } = collect;
   const { schedule, keep } = rest;
+  const claimed = claimedOptimizer(optimizer, rest.engine);
   return {
-    ...{ steps, groups, samples, passes: updates.passes, updatesPerPass: updates.perPass, loss, optimizer },
+    ...{ steps, groups, samples, passes: updates.passes, updatesPerPass: updates.perPass, loss, optimizer: claimed },
     baseline: credit.baseline ?? "group",
     ...(credit.from && { partialCredit: true }),
     ...(credit.branchAt && { trees: true }),

@@ -110,10 +110,13 @@ export function effectiveLoss(loss: LossSpec, { losses, logprobs }: EngineCapabi
   return without;
 }
 
-/** Refuses an optimizer that this engine does not have, before anything is sent. */
-export function checkOptimizer({ matrixLearningRate }: OptimizerStep, { capabilities, name }: Engine): void {
+/** The optimizer as a manifest may claim it. One that the engine does not have is refused before anything is sent; a clip that its server may drop is sent, but not claimed. */
+export function claimedOptimizer(optimizer: OptimizerStep, { capabilities, name }: Engine): OptimizerStep {
+  const { gradientClip: _, ...unclipped } = optimizer;
+  const { matrixLearningRate } = optimizer;
   if (matrixLearningRate !== undefined && capabilities.muon === false)
     throw new UsageError(`${name} trains with AdamW, not Muon: leave matrixLearningRate (train.matrixRate) out`);
+  return capabilities.gradientClipping ? optimizer : unclipped;
 }
 
 /** Cuts a batch so that each part's padded size, and what one request may carry, stay within their limits. */

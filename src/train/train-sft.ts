@@ -15,7 +15,7 @@ import type { ExampleSource } from "./example-source.ts";
 import { trainedTokens } from "./normalise.ts";
 import { continueIt, openRunFolder, type RunFolder } from "./run-folder.ts";
 import { defaultSchedule, type Schedule, scheduleFactor, trainingParts } from "./schedule.ts";
-import { checkOptimizer, costOf, effectiveLoss, microBatches, takeStep } from "./take-step.ts";
+import { claimedOptimizer, costOf, effectiveLoss, microBatches, takeStep } from "./take-step.ts";
 
 export interface SftOptions {
   engine: Engine;
@@ -66,12 +66,11 @@ export async function trainSft(options: SftOptions): Promise<SftResult> {
   });
   const { engine, source, steps, seed, signal } = options;
   const loss = effectiveLoss({ name: "cross_entropy" }, engine.capabilities);
-  checkOptimizer(options.optimizer, engine);
   const description = {
     kind: "sft" as const,
     config: {
       steps,
-      optimizer: options.optimizer,
+      optimizer: claimedOptimizer(options.optimizer, engine),
       schedule: options.schedule ?? {},
       microBatchTokens: options.microBatchTokens ?? null,
       reduction: engine.capabilities.losses.cross_entropy?.reduction ?? "sum",

@@ -187,6 +187,30 @@ describe("waiting for a Tinker server", () => {
     });
   });
 
+  it("tells once what is waited for", async () => {
+    const wait = { status: 200, body: { request_id: "7", status: "pending" } };
+    const answers = {
+      forward: [1, 2].map((id) => ({ status: 200, body: { request_id: String(id) } })),
+      retrieve_future: [wait, { status: 200, body: { done: true } }, wait, { status: 200, body: { done: true } }],
+    };
+    const told = Promise.withResolvers<void>();
+    const options = {
+      slowMs: 1,
+      sleep: () => told.promise,
+      onNote: (note: string) => (notes.push(note), told.resolve()),
+    };
+    const notes: string[] = [];
+    await scripted(
+      answers,
+      async (client) => {
+        for (let time = 0; time < 2; time++) await (await client.submit("forward", {})).result();
+        assert.equal(notes.length, 1);
+        assert.match(notes[0]!, /^waiting for forward, more than 0\.001 s so far/);
+      },
+      options,
+    );
+  });
+
   it("tells failures of the operation in the words of either kind of server, and does not ask again", async () => {
     for (const [name, words] of [
       ["retrieve-failed-400", /gspo/],

@@ -22,6 +22,8 @@ export interface TinkerClientOptions {
   tries?: number;
   /** How long one question for a result may take before it is asked again. */
   retrieveTimeoutMs?: number;
+  /** After how long a person is told what is waited for; 30 s by default. */
+  slowMs?: number;
   sleep?: (ms: number, signal?: AbortSignal) => Promise<void>;
   /** Called about queues, missing credit, and other things a person should know. */
   onNote?: (text: string) => void;
@@ -65,7 +67,7 @@ const largePrompt = 128 * 1024;
 
 /** Opens a client. */
 export function tinkerClient(options: TinkerClientOptions): TinkerClient {
-  const { tries = 10, retrieveTimeoutMs = 45_000, sleep = sleepFor, onNote = () => {} } = options;
+  const { tries = 10, retrieveTimeoutMs = 45_000, slowMs = 30_000, sleep = sleepFor, onNote = () => {} } = options;
   if (!/^https?:$/.test(URL.parse(options.baseURL)?.protocol ?? ""))
     throw new CoaError("usage", `"${options.baseURL}" is not the address of a server, such as http://127.0.0.1:8000`);
   const root = `${options.baseURL.replace(/\/+$/, "")}/api/v1/`;
@@ -174,6 +176,13 @@ export function tinkerClient(options: TinkerClientOptions): TinkerClient {
     }
   }
 
+  const slowPaths = new Set<string>();
+  /** A person who waits for minutes is told for what, once for each kind of request. */
+  function noteSlow(path: string): void {
+    if (!slowPaths.has(path)) onNote(`waiting for ${path}, more than ${slowMs / 1000} s so far (a server on jax compiles for every new length)`); // biome-ignore format: one note
+    slowPaths.add(path);
+  }
+
   function noteQueue(json: Json): void {
     const state = json["queue_state"];
     if (typeof state !== "string" || state === lastQueue) return;
@@ -186,7 +195,11 @@ export function tinkerClient(options: TinkerClientOptions): TinkerClient {
     async submit(path, body, how = {}) {
       const submitted = async () => String((await send("POST", path, body, how))["request_id"]);
       const id = await submitted();
-      return { id, result: () => retrieve(id, submitted, how) };
+      const result = async () => {
+        const slow = setTimeout(() => noteSlow(path), slowMs).unref();
+        return retrieve(id, submitted, how).finally(() => clearTimeout(slow));
+      };
+      return { id, result };
     },
     async download(path, signal) {
       const first = await http.send("GET", root + path, undefined, { signal });

@@ -26,7 +26,7 @@ import type {
   SampleRequest,
   StateRef,
 } from "../../core/engine.ts";
-import { CoaError } from "../../core/errors.ts";
+import { CoaError, messageOf } from "../../core/errors.ts";
 import type { TokenizerFingerprint } from "../../core/fingerprint.ts";
 import { checkAnswer, checkExamples } from "./check-pass.ts";
 import { saveCheckpointFiles } from "./checkpoint-files.ts";
@@ -74,7 +74,7 @@ export interface TinkerEngine extends Engine {
 }
 
 const openTinkerEngineNames = optionNames<TinkerEngineOptions>()(
-  "baseURL apiKey tries retrieveTimeoutMs sleep onNote baseModel lora vocabularySize maxContext tokenizer reduction samplesInFlight maxTokensSteps stateSeconds prices baseFolder",
+  "baseURL apiKey tries retrieveTimeoutMs slowMs sleep onNote baseModel lora vocabularySize maxContext tokenizer reduction samplesInFlight maxTokensSteps stateSeconds prices baseFolder",
 );
 
 /** Opens a session and makes a model on a Tinker server. */
@@ -141,10 +141,10 @@ export async function openTinkerEngine(options: TinkerEngineOptions): Promise<Ti
         return future;
       } catch (error) {
         refused?.();
-        throw error;
+        return asRestart(error);
       }
     });
-    return read(await remembered(taken.result()));
+    return read(await remembered(taken.result()).catch(asRestart));
   }
 
   function pass(examples: readonly Example[], loss: LossSpec, forwardOnly: boolean): Promise<ForwardResult> {
@@ -240,8 +240,8 @@ export async function openTinkerEngine(options: TinkerEngineOptions): Promise<Ti
         },
         { signal, sampling: true, protobuf: passes.current === "protobuf" },
       );
-      const future = await remembered(submitted);
-      const result = await remembered(future.result());
+      const future = await remembered(submitted).catch(asRestart);
+      const result = await remembered(future.result()).catch(asRestart);
       const samples = result.bytes ? decodeSamples(result.bytes) : answerOf(samplesSchema, result.json);
       const cached = samples.prompt_cache_hit_tokens;
       used.prefillTokens += tokens.length - (cached ?? 0);
@@ -379,11 +379,28 @@ export async function openTinkerEngine(options: TinkerEngineOptions): Promise<Ti
   };
   async function archive(): Promise<Uint8Array> {
     const name = `model-${version}-${seqId}`;
-    await saveAs("save_weights_for_sampler", name, "sampler_weights");
-    return client.download(`training_runs/${modelId}/checkpoints/${name}/archive`);
+    const saved = await saveAs("save_weights_for_sampler", name, "sampler_weights");
+    const bytes = await client.download(`training_runs/${modelId}/checkpoints/${name}/archive`);
+    // What was fetched is of no more use there; a server that does not delete keeps it.
+    await engine.deleteState!(saved).catch((error: unknown) =>
+      onNote(`${saved} stays on the server: ${messageOf(error)}`),
+    );
+    return bytes;
   }
 
   return engine;
+}
+
+/** A server that was started again does not know the model any more; the run's own checkpoint does. */
+function asRestart(error: unknown): never {
+  if (!/\b(?:model|session)\b.*\b(?:not loaded|not found|does not exist|unknown)\b/i.test(messageOf(error)))
+    throw error;
+  const said = messageOf(error);
+  throw new CoaError(
+    "engine",
+    `the server does not have this run's model any more (${said}): was it started again? Run the same command again: it continues from its last checkpoint`,
+    { cause: error },
+  );
 }
 
 /** An answer in JSON, checked. */
