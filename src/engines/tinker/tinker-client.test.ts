@@ -197,7 +197,10 @@ describe("waiting for a Tinker server", () => {
     const options = {
       slowMs: 1,
       sleep: () => told.promise,
-      onNote: (note: string) => (notes.push(note), told.resolve()),
+      onNote: (note: string) => {
+        notes.push(note);
+        told.resolve();
+      },
     };
     const notes: string[] = [];
     await scripted(

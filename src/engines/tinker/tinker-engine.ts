@@ -6,7 +6,6 @@
  * unloaded, otherwise it would stay in the server's memory.
  */
 
-import { prettifyError, type z } from "zod";
 import { checkStep } from "../../base/count/policy-loss.ts";
 import { HttpError } from "../../base/http/http-client.ts";
 import { fromPassResult, passResultSchema, samplesSchema, toAdam } from "../../base/wire/tinker.ts";
@@ -31,6 +30,7 @@ import type { TokenizerFingerprint } from "../../core/fingerprint.ts";
 import { checkAnswer, checkExamples } from "./check-pass.ts";
 import { saveCheckpointFiles } from "./checkpoint-files.ts";
 import { passFormat } from "./pass-format.ts";
+import { answerOf, asRestart, jsonOf } from "./read-result.ts";
 import { cutSample, roundedUp } from "./sample-length.ts";
 import { findServer, type ServerKind } from "./server-kind.ts";
 import { type TinkerClientOptions, type TinkerFuture, type TinkerResult, tinkerClient } from "./tinker-client.ts";
@@ -389,28 +389,4 @@ export async function openTinkerEngine(options: TinkerEngineOptions): Promise<Ti
   }
 
   return engine;
-}
-
-/** A server that was started again does not know the model any more; the run's own checkpoint does. */
-function asRestart(error: unknown): never {
-  if (!/\b(?:model|session)\b.*\b(?:not loaded|not found|does not exist|unknown)\b/i.test(messageOf(error)))
-    throw error;
-  const said = messageOf(error);
-  throw new CoaError(
-    "engine",
-    `the server does not have this run's model any more (${said}): was it started again? Run the same command again: it continues from its last checkpoint`,
-    { cause: error },
-  );
-}
-
-/** An answer in JSON, checked. */
-function answerOf<Shape extends z.ZodType>(schema: Shape, json: unknown): z.output<Shape> {
-  const parsed = schema.safeParse(json);
-  if (parsed.success) return parsed.data;
-  throw new CoaError("format", `the server's answer is not as agreed: ${prettifyError(parsed.error)}`);
-}
-
-function jsonOf(result: TinkerResult): Record<string, unknown> {
-  if (!result.json) throw new CoaError("format", "the server answered with bytes where JSON was expected");
-  return result.json;
 }
