@@ -79,6 +79,14 @@ const teamStepSchema = lazySchema((z) =>
     settings: z.record(z.string(), z.unknown()).optional(),
     startedAt: z.number().optional(),
     endedAt: z.number().optional(),
+    /** The reply as it was sampled, where the server said so: ids, log-probabilities, and without ids the tokens' texts. */
+    sampled: z
+      .object({
+        tokens: z.array(z.number()).optional(),
+        logprobs: z.array(z.number()).optional(),
+        texts: z.array(z.string()).optional(),
+      })
+      .optional(),
     /** The server's id of the response, to join wire records with spans. */
     responseId: z.string().optional(),
     error: z.string().optional(),

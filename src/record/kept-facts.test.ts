@@ -23,6 +23,36 @@ describe("what a recording keeps", () => {
     assert.deepEqual([runs[0]?.agents.length, runs[0]?.answer], [1, "b is B."]);
   });
 
+  it("keeps the ids and log-probabilities of a reply where the server gives them, whole and streamed", () => {
+    const path = "/v1/chat/completions";
+    const logprobs = (...list: [string, number][]) => ({
+      content: list.map(([token, logprob]) => ({ token, logprob })),
+    });
+    const whole = { message: { role: "assistant", content: "Five days" }, finish_reason: "stop" };
+    const ask = (question: string) => ({ model: "m", messages: [user(question)] });
+    const events = [
+      { choices: [{ index: 0, delta: { content: "Five" }, logprobs: logprobs(["Five", -0.5]), token_ids: [7] }] },
+      { choices: [{ index: 0, delta: { content: " days" }, logprobs: logprobs([" days", -1]), token_ids: [8] }] },
+      { choices: [{ index: 0, delta: {}, finish_reason: "stop" }] },
+    ];
+    const response = [...events.map((event) => `data: ${JSON.stringify(event)}\n\n`), "data: [DONE]\n\n"].join("");
+    const runs = runsOf([
+      exchange(path, ask("first"), { choices: [{ ...whole, logprobs: logprobs(["Five", -0.5], [" days", -1]) }] }),
+      exchange(path, ask("second"), {}, { response, contentType: "text/event-stream" }),
+      exchange(path, ask("third"), { choices: [{ ...whole, token_ids: [7, 8], logprobs: logprobs(["Five", -0.5]) }] }),
+      exchange(path, ask("fourth"), { choices: [{ ...whole, logprobs: null }] }),
+    ]);
+    assert.deepEqual(
+      runs.map((run) => run.steps[0]?.sampled),
+      [
+        { logprobs: [-0.5, -1], texts: ["Five", " days"] },
+        { tokens: [7, 8], logprobs: [-0.5, -1] },
+        undefined,
+        undefined,
+      ],
+    );
+  });
+
   it("counts a call once, however often it was tried", () => {
     const start = [user("Compute")];
     const error = { error: { message: "slow down" } };

@@ -5,6 +5,7 @@
  */
 import type { HostedCall, Loss, ToolDefinition, WireFinish, WireReply } from "../base/wire/wire-api.ts";
 import type { Message, ToolCall } from "../core/message.ts";
+import type { TeamStep } from "../core/team-run.ts";
 
 /** How a call ended: whole, refused by the server, left by the client, or broken off by the server. */
 export type CallOutcome = "complete" | "upstream-error" | "client-disconnect" | "upstream-cut" | "unfinished";
@@ -53,6 +54,8 @@ export interface RecordedCall {
   hosted?: HostedCall[];
   /** The other replies, where several were asked for and it is not known which of them was used. */
   others?: WireReply["others"];
+  /** Ids and log-probabilities of the reply. */
+  sampled?: TeamStep["sampled"];
   /** Sampling and output settings as sent. */
   settings?: Record<string, unknown>;
   /** What the bodies held and messages can't. */

@@ -175,8 +175,8 @@ function takeWire(parts: CallParts, call: RecordedCall): void {
   parts.tools = call.tools;
   parts.text = call.text;
   if (call.reasoning) parts.reasoning = call.reasoning;
-  const { cachedTokens, reasoningTokens, finish, hosted, settings, lost } = call;
-  Object.assign(parts, defined({ cachedTokens, reasoningTokens, finish, hosted, settings, lost }));
+  const { cachedTokens, reasoningTokens, finish, hosted, settings, lost, sampled } = call;
+  Object.assign(parts, defined({ cachedTokens, reasoningTokens, finish, hosted, settings, lost, sampled }));
   parts.toolCalls = call.toolCalls.map((tool) => ({ ...known.get(tool.id), ...tool }));
   parts.promptTokens = call.promptTokens || parts.promptTokens;
   parts.completionTokens = call.completionTokens || parts.completionTokens;

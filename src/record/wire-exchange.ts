@@ -7,6 +7,7 @@ import { asObject, asText, defined } from "../core/json-value.ts";
 import { readTextCall } from "./formats/text-protocols.ts";
 import { readAnswer } from "./read-answer.ts";
 import type { CallOutcome, RecordedCall } from "./recorded-call.ts";
+import { sampledTokens } from "./sampled-tokens.ts";
 
 /** What a recorder inside a process knows of the agent that makes a call. */
 export const agentHintSchema = z.object({
@@ -83,6 +84,7 @@ export function exchangeToCall(exchange: WireExchange): RecordedCall | undefined
   if (!api) return undefined;
   const { messages, tools, lost: missing = [], ...request } = api.readRequest(body, exchange.path);
   const reply = readAnswer(api, exchange.response, exchange.contentType);
+  const sampled = sampledTokens(api, exchange.response, exchange.contentType);
   const failed = exchange.status >= 400 || exchange.status === 0;
   const outcome: CallOutcome =
     exchange.outcome === "complete" && !failed && !reply.finished && !reply.error ? "unfinished" : exchange.outcome;
@@ -106,6 +108,7 @@ export function exchangeToCall(exchange: WireExchange): RecordedCall | undefined
       others: reply.others.map((one) => ({ ...one, toolCalls: fillReplyIds(messages, one.toolCalls) })),
     }),
     ...(reply.finish && { finish: reply.finish }),
+    ...(sampled && { sampled }),
     ...(Object.keys(settings).length > 0 && { settings }),
     ...reply.usage,
     ...(reply.responseId && { responseId: reply.responseId }),

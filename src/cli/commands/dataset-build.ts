@@ -3,6 +3,7 @@ import { type BadLine, readJsonl } from "../../base/files/read-jsonl.ts";
 import { UsageError } from "../../core/errors.ts";
 import { type Trajectory, trajectorySchema } from "../../core/trajectory.ts";
 import { buildDataset, type DatasetManifest } from "../../dataset/dataset-folder.ts";
+import { excludeTeachers } from "../../dataset/exclude-teachers.ts";
 import { readAnnotations } from "../../dataset/read-annotations.ts";
 import { namedProfiles } from "../choose-profile.ts";
 import { chooseTokenizer } from "../choose-tokenizer.ts";
@@ -35,11 +36,14 @@ export default defineCommand({
     if (!values.out) throw new UsageError("name the folder of the dataset: --out <folder>");
     const bad: BadLine[] = [];
     const onBad = values["skip-bad"] ? (line: BadLine) => void bad.push(line) : ("throw" as const);
-    async function* trajectories(): AsyncGenerator<Trajectory> {
+    const excluded = new Map<string, number>();
+    async function* given(): AsyncGenerator<Trajectory> {
       for (const file of positionals) yield* readJsonl(file, trajectorySchema, { onBad, signal });
     }
+    const trajectories = () => excludeTeachers(given(), settings.dataset.excludeTeacher, excluded);
     const tokenizer = await chooseTokenizer(values.tokenizer, values.vocabulary, trajectories);
     bad.length = 0;
+    excluded.clear();
     const decided = values["skip-bad"] ? (line: BadLine) => void bad.push(line) : undefined;
     const verdicts = annotations === undefined ? undefined : await readAnnotations(annotations, decided);
     const inputs = positionals.map((path) => ({ role: "trajectories", path }));
@@ -64,6 +68,7 @@ export default defineCommand({
       const share = Math.round((100 * manifest.tokens.trained) / manifest.tokens.all);
       out.print(`${manifest.examples} examples, ${manifest.tokens.all} tokens (${share} % trained) in ${values.out}`);
       for (const [reason, count] of Object.entries(manifest.dropped)) out.print(`dropped ${count}: ${reason}`);
+      for (const [name, count] of excluded) out.print(`left out ${count}: taught by ${name}`);
       if (manifest.annotations) out.print(annotationLine(manifest.annotations));
       if (manifest.cut > 0) out.print(`cut ${manifest.cut} at a segment border`);
       out.note(

@@ -1,7 +1,9 @@
+import { resolve } from "node:path";
 import { readJsonl } from "../../base/files/read-jsonl.ts";
 import { UsageError } from "../../core/errors.ts";
 import { taskSchema } from "../../core/task.ts";
 import { trajectorySchema } from "../../core/trajectory.ts";
+import { excludeTeachers } from "../../dataset/exclude-teachers.ts";
 import { type ExportFormat, exportDataset, exportFormats } from "../../dataset/export/export-dataset.ts";
 import { conversationTemplateOf } from "../../tokenizers/conversation-template.ts";
 import { loadTokenizer } from "../../tokenizers/load-tokenizer.ts";
@@ -37,14 +39,23 @@ export default defineCommand({
     const file = oneInputFile(this, positionals, "a JSONL file");
     const { format } = values;
     if (!format) throw new UsageError(`--format takes ${anyOf(Object.keys(exportFormats))}`);
+    if (resolve(file) === resolve(values.out, `${values.name}.jsonl`))
+      throw new UsageError(`the export would overwrite ${file}: choose another --out or --name`);
     const profile = values.profile === undefined ? undefined : await chooseProfile(values.profile);
+    const excluded = new Map<string, number>();
     const result = await exportDataset({
       format,
       folder: values.out,
       name: values.name,
       ...(exportFormats[format].of === "tasks"
         ? { tasks: readJsonl(file, taskSchema, { signal }) }
-        : { trajectories: readJsonl(file, trajectorySchema, { signal }) }),
+        : {
+            trajectories: excludeTeachers(
+              readJsonl(file, trajectorySchema, { signal }),
+              settings.dataset.excludeTeacher,
+              excluded,
+            ),
+          }),
       ...(values.tokenizer !== undefined && {
         tokenizer: await loadTokenizer(values.tokenizer),
         ...(isConversation(format) && { render: await conversationTemplateOf(values.tokenizer) }),
@@ -55,6 +66,7 @@ export default defineCommand({
       split: values.split,
       signal,
     });
+    for (const [name, count] of excluded) result.skipped[`taught by ${name}`] = count;
     if (values.json) out.json(result);
     else {
       out.print(`${result.rows} rows in ${result.files.join(", ")}`);

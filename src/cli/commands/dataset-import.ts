@@ -21,6 +21,7 @@ export default defineCommand({
     profile: text("The chains' profile (default: known from the tools they call)", { valueName: "name" }),
   },
   reads: ["dataset"],
+  hides: ["exclude-teacher"],
   async run({ values, settings, positionals, out, signal, session }) {
     if (positionals.length === 0) throw missingArgument(this, "files");
     existingFiles(positionals);

@@ -109,6 +109,7 @@ export const sections = {
     overlong: choice(["drop", "cut"], "What to do with examples over --max-tokens; cut: at a segment border", { default: "drop" }),
     weights: pairs("Weight of a tag's segments: --set dataset.weights.think=0.5"),
     observationRole: choice(["user", "tool"], "Role of observations in exported chats", { default: "user" }),
+    excludeTeacher: list("Leave out chains of teachers whose names begin like this", { flag: "exclude-teacher", valueName: "model" }),
     keepBroken: toggle("Import chains whose tags do not parse cleanly too"),
   }),
   train: section("How models are trained", "model", {

@@ -150,6 +150,27 @@ print(json.dumps({"whole": whole, "text": tokenizer.decode(made["input_ids"]), "
     assert.equal(told.learned, written.join(""));
   });
 
+  it("leaves out chains of teachers that are named, also where they were one of several", async () => {
+    const file = join(folder, "taught.jsonl");
+    const teachers = ["qwen3", "openai/GPT-4o-2024-08-06", "qwen3+gpt-4o"];
+    await writeFile(file, teachers.map((model) => `${JSON.stringify({ ...trajectory, model })}\n`).join(""));
+    const args = [
+      "dataset",
+      "export",
+      file,
+      "--format",
+      "openai-tools",
+      "--out",
+      folder,
+      "--exclude-teacher",
+      "gpt-4o",
+    ];
+    const main = join(import.meta.dirname, "../../cli/main.ts");
+    const told = JSON.parse(execFileSync(process.execPath, [main, ...args, "--json"], { encoding: "utf8" }));
+    assert.deepEqual([told.rows, told.skipped], [1, { "taught by gpt-4o": 2 }]);
+    assert.throws(() => execFileSync(process.execPath, [main, ...args, "--name", "taught"]), /would overwrite/);
+  });
+
   it("stops where a template would leave out what the model wrote, and names it", async () => {
     await writeFile(join(folder, "tokenizer_config.json"), JSON.stringify({ chat_template: qwen3 }));
     const render = await conversationTemplateOf(folder);
