@@ -46,6 +46,7 @@ export function backgroundResponses({ store, model, hasRoom, prepare }: Backgrou
     const { id, writer } = prepared;
     const stop = new AbortController();
     let place = first;
+    let full = false;
     let waiting: unknown[] = [];
     let writing: Promise<void> | undefined;
     const numbered = (event: unknown): unknown => {
@@ -76,8 +77,10 @@ export function backgroundResponses({ store, model, hasRoom, prepare }: Backgrou
           }
         }
       } catch (error) {
-        if (stop.signal.aborted) return settling ? runs.release(id) : undefined;
         const { code, message } = refusalOf(error);
+        full = code === "queue_full";
+        if (full || (stop.signal.aborted && settling)) return runs.release(id); // its turn comes later
+        if (stop.signal.aborted) return;
         last.push(...writer.fail(code ?? "server_error", message).map(numbered));
       }
       await writing;
@@ -88,16 +91,21 @@ export function backgroundResponses({ store, model, hasRoom, prepare }: Backgrou
       .finally(() => {
         held.delete(id);
         more.give();
+        if (!full) look(); // a place is free
       });
     held.set(id, { work: ended, stop });
   }
 
   async function tick(): Promise<void> {
-    const own = held.size > 0 ? await runs.renew() : new Set();
-    for (const [id, { stop }] of held) if (!own.has(id)) stop.abort(); // deleted, cancelled, or taken by another
+    const before = [...held];
+    const own = before.length > 0 ? await runs.renew() : new Set();
+    for (const [id, { stop }] of before) if (!own.has(id)) stop.abort(); // deleted, cancelled, or taken by another
+    const seen = new Set<string>(); // one that is refused here is not taken again at once
     while (!settling && hasRoom()) {
       const taken = await runs.take(model);
       if (!taken) return;
+      if (seen.has(taken.id)) return runs.release(taken.id);
+      seen.add(taken.id);
       await begin(taken);
     }
   }
@@ -117,13 +125,14 @@ export function backgroundResponses({ store, model, hasRoom, prepare }: Backgrou
   }
 
   let ticking: Promise<void> | undefined;
-  const timer = setInterval(() => {
+  function look(): void {
     ticking ??= tick()
       .catch(() => {}) // the database is away: tried again at the next tick
       .finally(() => {
         ticking = undefined;
       });
-  }, runs.leaseMs / 5).unref();
+  }
+  const timer = setInterval(look, runs.leaseMs / 5).unref();
 
   async function* followed(id: string, from: number, signal: AbortSignal): AsyncGenerator<unknown> {
     for (let next = from; !signal.aborted; ) {

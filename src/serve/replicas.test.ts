@@ -237,6 +237,15 @@ for (const [name, { skip, place }] of Object.entries(places)) {
   });
 }
 
+describe("responses in the background", () => {
+  it("wait in the store for a place when the queue of the server is full", async () => {
+    await withServer({ maxChains: 1, maxQueue: 1 }, async (ask) => {
+      const sent = Array.from({ length: 8 }, () => json(ask("/v1/responses", { input: question, background: true })));
+      for (const { id } of await Promise.all(sent)) await until(ask, id, "completed");
+    });
+  });
+});
+
 describe("a response that does not end well", () => {
   it("is stored as failed or cancelled", async () => {
     await withServer({ model: scriptedModel([new Error("out of memory")]) }, async (ask) => {

@@ -16,6 +16,7 @@ interface Pool extends Omit<Client, "release"> {
 type PoolMaker = new (options: Record<string, unknown>) => Pool;
 
 const maxConnections = 10;
+const maxAttempts = 5;
 
 /** Opens the database of a `postgres://` address. */
 export async function openPostgres(address: string): Promise<Database> {
@@ -28,22 +29,30 @@ export async function openPostgres(address: string): Promise<Database> {
   let offsetMs = 0;
 
   async function run(...statements: readonly Statement[]): Promise<Row[][]> {
-    try {
-      if (statements.length === 1) return [(await pool.query(...statements[0]!)).rows];
-      const client = await pool.connect();
+    for (let attempt = 1; ; attempt++) {
       try {
-        const rows: Row[][] = [];
-        await client.query("BEGIN");
-        for (const statement of statements) rows.push((await client.query(...statement)).rows);
-        await client.query("COMMIT");
-        client.release();
-        return rows;
+        return await once(statements);
       } catch (error) {
-        client.release(error); // closed, which rolls back
-        throw error;
+        // Two that wait for each other: one was rolled back whole, and may try again.
+        if ((error as { code?: unknown }).code === "40P01" && attempt < maxAttempts) continue;
+        throw new CoaError("storage", `the server's state in PostgreSQL: ${messageOf(error)}`, { cause: error });
       }
+    }
+  }
+
+  async function once(statements: readonly Statement[]): Promise<Row[][]> {
+    if (statements.length === 1) return [(await pool.query(...statements[0]!)).rows];
+    const client = await pool.connect();
+    try {
+      const rows: Row[][] = [];
+      await client.query("BEGIN");
+      for (const statement of statements) rows.push((await client.query(...statement)).rows);
+      await client.query("COMMIT");
+      client.release();
+      return rows;
     } catch (error) {
-      throw new CoaError("storage", `the server's state in PostgreSQL: ${messageOf(error)}`, { cause: error });
+      client.release(error); // closed, which rolls back
+      throw error;
     }
   }
 
@@ -55,8 +64,9 @@ export async function openPostgres(address: string): Promise<Database> {
   const tables = schema.map((text): Statement => [text]);
   const version = `INSERT INTO coa_settings VALUES ('version', '${schemaVersion}') ON CONFLICT DO NOTHING`;
   try {
-    // Of servers that start at once one makes the tables.
-    await run(["SELECT pg_advisory_xact_lock(4242)"], ...tables, [version]);
+    // Of servers that start at once one makes the tables; later ones leave them alone, because others are using them.
+    const [[made]] = (await run(["SELECT to_regclass('coa_settings') AS name"])) as [Row[]];
+    if (made!["name"] === null) await run(["SELECT pg_advisory_xact_lock(4242)"], ...tables, [version]);
     await readClock();
   } catch (error) {
     await pool.end();
