@@ -9,10 +9,6 @@ import type { ReadArticle } from "./extraction-worker.ts";
 import { htmlToMarkdown, type MarkdownOptions } from "./html-to-markdown.ts";
 
 export interface ArticleOptions extends MarkdownOptions {
-  /** Pages up to this many characters of HTML are converted whole. */
-  smallPage?: number;
-  /** Pages beyond this many characters are too slow to build a tree of. */
-  largestTree?: number;
   /** How long the search for the article may take before the whole page is given. */
   deadlineMs?: number;
 }
@@ -21,6 +17,12 @@ export interface Article {
   title: string;
   markdown: string;
 }
+
+/** Pages up to this many characters of HTML are converted whole. */
+const smallPage = 6_000;
+
+/** Pages beyond this many characters are too slow to build a tree of. */
+const largestTree = 3_000_000;
 
 /** Content shorter than this is probably not the page's main content. */
 const leastCharacters = 250;
@@ -36,7 +38,6 @@ const mostElements = 30_000;
 
 /** Extracts the readable part of a page. */
 export async function extractArticle(html: string, options: ArticleOptions = {}): Promise<Article> {
-  const { smallPage = 6_000, largestTree = 3_000_000 } = options;
   if (html.length <= smallPage) return htmlToMarkdown(html, options);
   const declared = declaredContent(html);
   if (declared !== undefined) {

@@ -27,17 +27,16 @@ export async function extractPage(page: FetchedPage, options: ArticleOptions = {
 }
 
 /** An extractor that remembers what it extracted, by address and content; equal pages are converted once. */
-export function cachingExtractor(options: ArticleOptions & { maxEntries?: number } = {}): ExtractPage {
-  const { maxEntries = 2_000, ...article } = options;
+export function cachingExtractor(options: ArticleOptions = {}): ExtractPage {
   const cache = new Map<string, Promise<ExtractedPage>>();
   return (page) => {
     const key = `${page.url} ${page.contentType} ${fingerprint(page.body)}`;
     const known = cache.get(key);
     if (known) return known;
-    const extracted = extractPage(page, article);
+    const extracted = extractPage(page, options);
     cache.set(key, extracted);
     extracted.catch(() => cache.delete(key));
-    if (cache.size > maxEntries) cache.delete(cache.keys().next().value!);
+    if (cache.size > 2_000) cache.delete(cache.keys().next().value!);
     return extracted;
   };
 }

@@ -30,19 +30,16 @@ export interface PageFetcherOptions extends GuardedAgentOptions {
   timeoutMs?: number;
   /** Of the decompressed body. */
   maxBytes?: number;
-  maxRedirects?: number;
   /** Tries after a 429, a 5xx or a broken connection. */
   retries?: number;
-  userAgent?: string;
-  headers?: Record<string, string>;
-  /** Decides on each address, redirects included, before it is fetched; throws to refuse. */
-  beforeRequest?: (url: URL, signal: AbortSignal) => Promise<void> | void;
 }
 
 export interface PageFetcher {
   fetchPage: FetchPage;
   close(): Promise<void>;
 }
+
+const maxRedirects = 8;
 
 /** Longest pause that a web server may ask for. */
 const maxAskedMs = 10_000;
@@ -88,23 +85,21 @@ async function followRedirects(
   options: PageFetcherOptions,
   signal: AbortSignal,
 ): Promise<Followed> {
-  const { maxBytes = 10_000_000, maxRedirects = 8 } = options;
+  const { maxBytes = 10_000_000 } = options;
   let target = address;
   for (let hop = 0; hop <= maxRedirects; hop++) {
     const checked = checkUrl(options, target);
     if ("refusal" in checked) throw new BlockedAddressError(checked.refusal);
     const { url } = checked;
-    await options.beforeRequest?.(url, signal);
     const response = await agent.request({
       origin: url.origin,
       path: url.pathname + url.search,
       method: "GET",
       headers: {
-        "user-agent": options.userAgent ?? `Mozilla/5.0 (compatible; ${crawlerName})`,
+        "user-agent": `Mozilla/5.0 (compatible; ${crawlerName})`,
         accept: "text/html,application/xhtml+xml,application/pdf,text/plain,application/json;q=0.9,*/*;q=0.5",
         "accept-language": "en,*;q=0.5",
         "accept-encoding": acceptedEncodings,
-        ...options.headers,
       },
       signal,
     });

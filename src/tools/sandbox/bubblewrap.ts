@@ -19,9 +19,6 @@ import { whenThereIsRoom } from "./when-there-is-room.ts";
 
 export interface BubblewrapOptions {
   limits?: Partial<SandboxLimits>;
-  /** Size of each writable folder (work, /tmp; /dev/shm gets a quarter). */
-  diskMb?: number;
-  maxProcesses?: number;
   /** Sandboxes started ahead of time (default 1), each for one run. */
   warm?: number;
   /** Most sandboxes at once (default 8); further runs wait. */
@@ -40,7 +37,7 @@ export function bubblewrapProblem(options: BubblewrapOptions = {}): string | und
   const python = options.python ?? "/usr/bin/python3";
   if (!existsSync(python)) return `${python} does not exist (Debian package python3)`;
   const user = isRoot() ? { uid: nobody, gid: nobody } : {};
-  const args = [...walls(64), "/usr/bin/true"];
+  const args = [...walls(), "/usr/bin/true"];
   const { status, stderr } = spawnSync(program, args, {
     env: {},
     cwd: "/",
@@ -58,7 +55,6 @@ export function bubblewrapSandbox(options: BubblewrapOptions = {}): Sandbox {
   sweepOrphans();
   const groups = controlGroups(undefined, options.cgroupParent);
   const standard = withLimits(options.limits);
-  const processes = options.maxProcesses ?? 64;
   const filter = systemCallFilter();
   const inGroup = new Map<OneShot, ControlGroup>();
 
@@ -67,7 +63,7 @@ export function bubblewrapSandbox(options: BubblewrapOptions = {}): Sandbox {
     const child = await startOneShot({
       command: systemProgram("bwrap") as string,
       args: [
-        ...walls(options.diskMb ?? 64),
+        ...walls(),
         ...["--json-status-fd", "4", ...(filter ? ["--seccomp", "5"] : [])],
         ...[options.python ?? "/usr/bin/python3", "-I", "-B", "-c", pythonEntry],
       ],
@@ -140,7 +136,11 @@ function sweepOrphans(): void {
   }
 }
 
-function walls(diskMb: number): string[] {
+/** Size of each writable folder (work, /tmp; /dev/shm gets a quarter). */
+const diskMb = 64;
+const processes = 64;
+
+function walls(): string[] {
   const megabyte = 1024 * 1024;
   const system: string[] = ["--ro-bind", "/usr", "/usr"];
   for (const folder of ["/bin", "/sbin", "/lib", "/lib32", "/lib64"]) {

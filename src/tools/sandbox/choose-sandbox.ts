@@ -35,7 +35,7 @@ const nodeForbidsNetwork = Number(process.versions.node.split(".")[0]) >= 26;
 
 const choiceParts = {
   limits: optionNames<SandboxLimits>()("cpuMs wallMs memoryMb outputCharacters"),
-  bubblewrap: optionNames<BubblewrapOptions>()("limits diskMb maxProcesses warm concurrency python cgroupParent"),
+  bubblewrap: optionNames<BubblewrapOptions>()("limits warm concurrency python cgroupParent"),
 };
 
 /** Makes the sandbox for this machine and these settings: Python by the chosen kind, JavaScript by QuickJS. */

@@ -12,8 +12,6 @@ export interface NsjailOptions {
   /** The nsjail program. */
   path: string;
   limits?: Partial<SandboxLimits>;
-  diskMb?: number;
-  maxProcesses?: number;
   concurrency?: number;
   python?: string;
 }
@@ -28,7 +26,6 @@ const policy =
 export function nsjailSandbox(options: NsjailOptions): Sandbox {
   if (!existsSync(options.path))
     throw new CoaError("sandbox", `no nsjail at ${options.path}: build it, or choose bubblewrap`);
-  const processes = options.maxProcesses ?? 64;
   const pool = childPool({
     start: () =>
       startOneShot({
@@ -44,7 +41,7 @@ export function nsjailSandbox(options: NsjailOptions): Sandbox {
 
   async function run(request: SandboxRequest): Promise<SandboxResult> {
     const limits = withLimits(request.limits, options.limits);
-    const input = limitsLine(limits, processes) + request.code;
+    const input = limitsLine(limits, 64) + request.code;
     return pool.use(undefined, async (child) => {
       const result = await child.run({ input, stdin: request.stdin ?? "", limits, signal: request.signal });
       return { result, keep: false };
@@ -59,7 +56,7 @@ export function nsjailSandbox(options: NsjailOptions): Sandbox {
 }
 
 function nsjailArguments(options: NsjailOptions): string[] {
-  const bytes = (options.diskMb ?? 64) * 1024 * 1024;
+  const bytes = 64 * 1024 * 1024;
   const folders = ["/usr", "/bin", "/lib", "/lib64"].filter((folder) => existsSync(folder));
   return [
     ...["--mode", "o", "--really_quiet", "--user", `${nobody}:${nobody}:1`, "--group", `${nobody}:${nobody}:1`],

@@ -20,26 +20,16 @@ export interface SearchRecord {
 
 export interface CachedSearchOptions {
   journal: Journal<SearchRecord>;
-  /** `use`: ask only for what is not there. `replay`: never ask; a missing answer is an error. `refresh`: always ask. */
-  mode?: "use" | "replay" | "refresh";
-  /** Older answers are asked for again (in mode `use`). */
-  maxAgeMs?: number;
-  now?: () => number;
-}
-
-export interface CachedSearch extends SearchProvider {
-  readonly hits: number;
-  readonly misses: number;
+  /** `use`: ask only for what is not there. `replay`: never ask; a missing answer is an error. */
+  mode?: "use" | "replay";
 }
 
 /** Wraps a provider with a persistent cache. In replay mode the provider's name is all that is used of it. */
-export function cachedSearch(provider: SearchProvider, options: CachedSearchOptions): CachedSearch {
-  const { journal, mode = "use", maxAgeMs = Number.POSITIVE_INFINITY, now = Date.now } = options;
+export function cachedSearch(provider: SearchProvider, options: CachedSearchOptions): SearchProvider {
+  const { journal, mode = "use" } = options;
   const records = new Map<string, SearchRecord>();
   const share = sharedWork<SearchResult[]>();
   let loading: Promise<void> | undefined;
-  let hits = 0;
-  let misses = 0;
   const keyOf = (name: string, query: string, count: number) => JSON.stringify([name, normalised(query), count]);
 
   async function load(): Promise<void> {
@@ -47,9 +37,8 @@ export function cachedSearch(provider: SearchProvider, options: CachedSearchOpti
   }
 
   async function ask(key: string, query: string, count: number, signal: AbortSignal): Promise<SearchResult[]> {
-    misses++;
     const results = await provider.search(query, { count, signal });
-    const record: SearchRecord = { version: 1, provider: provider.name, query, count, results, at: now() };
+    const record: SearchRecord = { version: 1, provider: provider.name, query, count, results, at: Date.now() };
     records.set(key, record);
     await journal.append(record);
     return results;
@@ -57,20 +46,11 @@ export function cachedSearch(provider: SearchProvider, options: CachedSearchOpti
 
   return {
     name: provider.name,
-    get hits() {
-      return hits;
-    },
-    get misses() {
-      return misses;
-    },
     async search(query, { count, signal }) {
       await (loading ??= load());
       const key = keyOf(provider.name, query, count);
       const record = records.get(key);
-      if (record && mode !== "refresh" && (mode === "replay" || now() - record.at <= maxAgeMs)) {
-        hits++;
-        return record.results;
-      }
+      if (record) return record.results;
       if (mode === "replay")
         throw new CoaError(
           "tool",

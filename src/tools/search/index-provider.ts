@@ -4,11 +4,8 @@ import { englishStopWords, tokenize } from "../local-index/tokenize.ts";
 import type { SearchProvider } from "./search-provider.ts";
 
 /** Searches an index; snippets show the part of each passage that holds most of the query's words. */
-export function indexProvider(
-  index: Searchable,
-  options: { name?: string; snippetWords?: number } = {},
-): SearchProvider {
-  const { name = "index", snippetWords = 50 } = options;
+export function indexProvider(index: Searchable, options: { name?: string } = {}): SearchProvider {
+  const { name = "index" } = options;
   return {
     name,
     async search(query, { count }) {
@@ -16,7 +13,7 @@ export function indexProvider(
       return hits.map(({ document }) => ({
         title: document.title || document.id,
         url: document.url ?? document.id,
-        snippet: snippetOf(document.text, query, snippetWords),
+        snippet: snippetOf(document.text, query, 50),
       }));
     },
   };

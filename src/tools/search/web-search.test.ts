@@ -205,20 +205,14 @@ describe("cachedSearch", () => {
       first.search("a b", { count: 3, signal }),
     ]);
     assert.deepEqual(both[0], both[1]);
-    assert.deepEqual([asked, first.hits, first.misses], [1, 0, 1]);
+    assert.equal(asked, 1);
     await first.search("a b", { count: 3, signal });
-    assert.deepEqual([asked, first.hits], [1, 1]);
+    assert.equal(asked, 1);
 
     const replay = cachedSearch(provider, { journal: memoryJournal(records), mode: "replay" });
     assert.deepEqual(await replay.search("a B", { count: 3, signal }), both[0]);
     await assert.rejects(replay.search("other", { count: 3, signal }), /no recorded p answer for "other"/);
     assert.equal(asked, 1);
-
-    const fresh = cachedSearch(provider, { journal: memoryJournal(records), mode: "refresh" });
-    await fresh.search("a b", { count: 3, signal });
-    const aged = cachedSearch(provider, { journal: memoryJournal(records), maxAgeMs: 10, now: () => Date.now() + 1e6 });
-    await aged.search("a b", { count: 3, signal });
-    assert.equal(asked, 3);
   });
 
   it("does not let one caller's abort fail another", async () => {
