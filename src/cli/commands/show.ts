@@ -17,14 +17,13 @@ export default defineCommand({
     "coa show",
     "coa show .coa/datasets/lab 3",
     "coa show chain-rl lab-42-hop2-7",
-    "coa show .coa/rl --figure entropy",
+    "coa show .coa/rl",
     'coa show .coa/index/wiki "capital of France"',
     "coa show run-3f2a --json",
     "coa show profiles",
   ],
   options: {
     items: toggle("A line for every item instead of the summary; of a dataset's example, its tokens"),
-    figure: text("Which figure of a training (default: loss or mean reward)", { valueName: "name" }),
     choose: choice(["judge"], "Let the model of choose.model pick among the samples of an evaluation's tasks", { valueName: "way", group: "model" }),
     html: text("Write the report of an evaluation here", { valueName: "file", group: "output" }),
     open: openFlag,
@@ -42,7 +41,6 @@ export default defineCommand({
     const shown = await view(thing.path, {
       item: item ?? thing.item,
       all: values.items,
-      figure: values.figure,
       choose: values.choose === undefined ? undefined : { model: model!, baseURL },
       out,
       signal,

@@ -1,10 +1,11 @@
-/** A training: its curve in the terminal, or its rollouts. */
+/** A training: the curves of its figures in the terminal, or its rollouts. */
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { readAllJsonl, readJsonl } from "../../base/files/read-jsonl.ts";
 import { UsageError } from "../../core/errors.ts";
 import type { Metrics } from "../../train/run-folder.ts";
-import { figureNames, plotMetrics } from "../plot-metrics.ts";
+import { table } from "../output.ts";
+import { plotMetrics } from "../plot-metrics.ts";
 import { recordsShown } from "./show-records.ts";
 import type { View } from "./shown.ts";
 
@@ -19,11 +20,10 @@ export const showTraining: View = async (folder, asked) => {
   const file = join(folder, "metrics.jsonl");
   if (!existsSync(file)) throw new UsageError(`${folder} has no metrics.jsonl: nothing was trained in it yet`);
   const metrics = await readAllJsonl<Metrics>(file);
-  const figure = asked.figure ?? (figureNames(metrics).includes("meanReward") ? "meanReward" : "loss");
+  const head = ["figure", "first", `steps ${metrics[0]?.step ?? 0} to ${metrics.at(-1)?.step ?? 0}`, "last"];
   return {
     json: metrics,
-    text: plotMetrics(metrics, figure, { width: Math.min(100, asked.out.width - 14), height: 14 }),
-    notes: [`other figures (--figure): ${figureNames(metrics).join(", ")}`],
+    text: table([head, ...plotMetrics(metrics)], ["left", "right", "left", "right"]),
     ...(records && { records }),
   };
 };

@@ -22,8 +22,6 @@ export interface Asked {
   item?: string;
   /** A line for every item, instead of the summary; with an item, more of it. */
   all: boolean;
-  /** Which figure of a training is drawn. */
-  figure?: string;
   /** The model that picks the best of a task's samples. */
   choose?: { model: string; baseURL?: string };
   out: Pick<Output, "style" | "width" | "isTTY">;
