@@ -89,12 +89,6 @@ export async function runSteps<S extends ResumableStep<unknown>>(
   return ends;
 }
 
-/** Whether a step of this name is done in a folder. */
-export async function isStepDone(folder: string, name: string): Promise<boolean> {
-  const records = z.record(z.string(), recordSchema).safeParse(await readJsonIfThere(join(folder, "steps.json")));
-  return records.success && records.data[name]?.state === "done";
-}
-
 async function keyOf({ identity, inputs = [] }: Pick<ResumableStep<unknown>, "identity" | "inputs">): Promise<string> {
   const hash = createHash("sha256").update(JSON.stringify(identity ?? null));
   for (const input of inputs) {

@@ -1,5 +1,4 @@
 import { resolve } from "node:path";
-import { isStepDone } from "../../base/files/resumable-steps.ts";
 import { openWorkspace } from "../../base/files/workspace.ts";
 import { UsageError } from "../../core/errors.ts";
 import { runQuickstart } from "../../lab/quickstart/run-quickstart.ts";
@@ -27,21 +26,16 @@ export default defineCommand({
     const workspace = await openWorkspace();
     const folder =
       values.out === undefined ? workspace.path(runName(size, values.imperfect, seed)) : resolve(values.out);
-    // A finished run of the same seed without mistakes is shown beside an imperfect one.
-    const clean = workspace.path(runName(size, false, seed));
-    const cleanRun = (await isStepDone(clean, "evaluate")) ? clean : undefined;
     out.note(`Everything is kept in ${folder}. Stop it at any time; the same command resumes it.`);
-    const { onProgress, onStage } = { onProgress: out.progress, onStage: (event: StageEvent) => show(event, out) };
     const imperfect = values.imperfect ? 0.4 : 0;
     const result = await runQuickstart({
       folder,
       size,
       seed,
       imperfect,
-      cleanRun,
       resume,
-      onProgress,
-      onStage,
+      onProgress: out.progress,
+      onStage: (event) => show(event, out),
       signal,
     });
     if (values.json) out.json({ size, seed, imperfect, ...result });

@@ -14,11 +14,10 @@ import type { Stage } from "./stage.ts";
 export const reportStage: Stage = {
   name: "report",
   what: "one table and one page with everything side by side",
-  async run({ folder: run, imperfect, cleanRun, settings }, folder) {
+  async run({ folder: run, imperfect, settings }, folder) {
     const evaluations: StoredEvaluation[] = [];
     const systems = systemsOf(imperfect);
     for (const name of systems) evaluations.push(await readEvaluation(join(run, "evaluate", name)));
-    if (imperfect > 0 && cleanRun) evaluations.push(...(await cleanEvaluations(cleanRun)));
     const comparison = compareEvaluations(evaluations);
     const title = imperfect > 0 ? "Quickstart with an imperfect team" : "Quickstart";
     await writeFile(join(folder, "report.html"), await comparisonReport(evaluations, comparison, { title }));
@@ -29,7 +28,11 @@ export const reportStage: Stage = {
       "",
       ...savings(evaluations),
     ];
-    if (imperfect > 0) lines.push("", imperfectNote(imperfect, evaluations.length > systems.length));
+    if (imperfect > 0)
+      lines.push(
+        "",
+        `The team erred in ${100 * imperfect} % of its runs and nothing filtered them: SFT copied the errors, RL had only right or wrong to go by.`,
+      );
     await writeFile(join(folder, "table.txt"), `${lines.join("\n")}\n`);
     return { page: join(folder, "report.html") };
   },
@@ -69,21 +72,6 @@ function savings(evaluations: readonly StoredEvaluation[]): string[] {
         return `  against ${name}: billed ${text(saving!.billedTokens)}, computed ${text(saving!.computedTokens)}`;
       }),
   ];
-}
-
-/** The same model taught by a team without mistakes, from a clean run on the same tasks. */
-async function cleanEvaluations(run: string): Promise<StoredEvaluation[]> {
-  const names = ["chain-sft", "chain-sft-sampled"];
-  const evaluations = await Promise.all(names.map((name) => readEvaluation(join(run, "evaluate", name))));
-  return evaluations.map((one) => ({ ...one, summary: { ...one.summary, system: `clean-${one.summary.system}` } }));
-}
-
-function imperfectNote(share: number, withCleanLine: boolean): string {
-  const note = `The team erred in ${100 * share} % of its runs and nothing filtered them: SFT copied the errors, RL had only right or wrong to go by.`;
-  const clean = withCleanLine
-    ? "clean-chain-sft is the same model taught by a team that does not err: where a good teacher exists, it is the cheaper way."
-    : "For the line of a model taught without errors, run `coa quickstart` with the same seed first.";
-  return `${note}\n${clean}`;
 }
 
 /** The table as the stage wrote it. */

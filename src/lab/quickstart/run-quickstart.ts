@@ -6,6 +6,8 @@
 
 import { join } from "node:path";
 import { claimFolder, type Resume } from "../../base/files/claim-folder.ts";
+import { makeFolder } from "../../base/files/make-folder.ts";
+import { runSteps } from "../../base/files/resumable-steps.ts";
 import type { OnProgress } from "../../core/events.ts";
 import { distillStage } from "./distill-stage.ts";
 import { evaluateStage } from "./evaluate-stage.ts";
@@ -13,7 +15,7 @@ import { readTable, reportStage } from "./report-stage.ts";
 import { rlStage } from "./rl-stage.ts";
 import { type QuickstartSettings, quickstartSizes } from "./settings.ts";
 import { sftStage } from "./sft-stage.ts";
-import { runStages, type StageEvent, type StageFigures } from "./stage.ts";
+import type { QuickstartContext, StageEvent, StageFigures } from "./stage.ts";
 import { teamStage } from "./team-stage.ts";
 
 export interface QuickstartOptions {
@@ -24,8 +26,6 @@ export interface QuickstartOptions {
   seed?: number;
   /** Share of the team's runs that go wrong, unfiltered: to see what RL repairs. */
   imperfect?: number;
-  /** With `imperfect`: a finished quickstart of the same seed, shown beside it. */
-  cleanRun?: string;
   /** `auto` resumes, `never` refuses a folder with an earlier quickstart, `fresh` deletes it first. */
   resume?: Resume;
   onProgress?: OnProgress;
@@ -46,7 +46,7 @@ export interface QuickstartResult {
 
 /** Runs, or resumes, all stages. */
 export async function runQuickstart(options: QuickstartOptions): Promise<QuickstartResult> {
-  const { folder, size = "default", seed = 1, imperfect = 0, cleanRun, resume = "auto" } = options;
+  const { folder, size = "default", seed = 1, imperfect = 0, resume = "auto" } = options;
   const settings = typeof size === "string" ? quickstartSizes[size] : size;
   const claimed = await claimFolder(
     folder,
@@ -54,16 +54,27 @@ export async function runQuickstart(options: QuickstartOptions): Promise<Quickst
     { resume },
   );
   try {
-    const stages = await runStages([teamStage, distillStage, sftStage, rlStage, evaluateStage, reportStage], {
-      folder,
-      seed,
-      settings,
-      imperfect,
-      cleanRun,
+    const context: QuickstartContext = {
+      ...{ folder, seed, settings, imperfect },
       onProgress: options.onProgress ?? (() => {}),
-      onStage: options.onStage ?? (() => {}),
       signal: options.signal ?? new AbortController().signal,
+    };
+    const steps = [teamStage, distillStage, sftStage, rlStage, evaluateStage, reportStage].map((stage) => ({
+      ...stage,
+      async run() {
+        await makeFolder(join(folder, stage.name));
+        return stage.run(context, join(folder, stage.name));
+      },
+    }));
+    const ends = await runSteps(folder, steps, {
+      onStart: ({ name, what }, { number, of }) => options.onStage?.({ type: "stage-start", number, of, name, what }),
+      onEnd: ({ name }, { result: figures, seconds, resumed }) =>
+        options.onStage?.({ type: "stage-end", name, figures, seconds, resumed }),
+      signal: context.signal,
     });
+    const stages = Object.fromEntries(
+      Object.entries(ends).map(([name, { result, seconds }]) => [name, { ...result, seconds }]),
+    );
     await claimed.report({ state: "done", done: Object.keys(stages).length });
     return {
       folder,
