@@ -36,12 +36,12 @@ export const teamRequests = {
     text: "has reported. Manager, continue: delegate the next sub-task, or reply with the answer alone.",
     ending: true,
   },
-  secondTry: { text: "The verifier found another answer. Read the question again. The plan was:", move: "answer" },
+  planShown: { text: "Notes of the planner, which may be wrong:", move: "answer" },
   solveAgain: {
     text: 'Verifier, answer the question yourself, step by step in short sentences. Then write one line "Answer: " with the answer alone.',
     move: "verify",
   },
-  turn: { text: "it is your turn.", move: "answer", ending: true },
+  turn: { text: "it is your turn: use your tool.", move: "answer", ending: true },
   useTool: { text: "Use your tool before you answer.", move: "answer" },
   afterOutput: {
     text: 'If this answers the question, write one line "Answer: " with the answer alone. If not, try again.',

@@ -58,9 +58,9 @@ export function handBack(name: string): Message {
   return user(`${name} ${teamRequests.handBack.text}`);
 }
 
-/** In the small team: another try, with the plan before the worker. */
-export function secondTry(name: string, plan: string): Message {
-  return user(`${teamRequests.secondTry.text}\n${plan}\n\n${name}, ${teamRequests.turn.text}`);
+/** In the small team: the question, with the plan where there was a try without it. */
+export function questionShown(question: string, plan: string): Message {
+  return user(`Question: ${question}${plan && `\n\n${teamRequests.planShown.text}\n${plan}`}`);
 }
 
 export const solveAgain = constant(teamRequests.solveAgain);

@@ -126,7 +126,7 @@ function openSession(
   const limits = {
     managerSteps: inTurn ? 6 : 30,
     agentSteps: 8,
-    replans: inTurn ? 2 : 4,
+    replans: inTurn ? 1 : 4,
     maxTokens: inTurn ? 512 : 4_096,
     outputCharacters: defaultStyle.maxCharacters,
     historyCharacters: 200_000,

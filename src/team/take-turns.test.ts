@@ -38,7 +38,7 @@ function player(name: string, replies: readonly string[]) {
 const plan = "1. 3 boxes of 12 eggs\n2. 5 break\n3. asked: how many are left";
 const right = "```python\nprint(3 * 12 - 5)\n```\nThe output will be 29.";
 const wrong = "```python\nprint(3 * 12 + 5)\n```";
-const agrees = "3 boxes of 12 eggs are 36 eggs. 36 - 5 = 31.\nAnswer: 31 eggs";
+const agrees = "3 boxes of 12 eggs are 36 eggs. 36 - 5 = 31.\nAnswer: Tom has 31 eggs left.";
 const scored = "Every number is used.\nThe score this time is:4";
 const moves = (run: TeamRun) => run.steps.map((step) => step.move);
 
@@ -79,9 +79,10 @@ describe("the small team", () => {
     assert.equal(run.answer, "31");
     assert.deepEqual([run.scores, run.replans, run.ending.verified], [[1], 1, true]);
     assert.match(requests[4]!.messages.at(-1)!.content, /5 break/);
+    assert.doesNotMatch(JSON.stringify(requests[4]!.messages), /41/); // the second try begins anew
     assert.doesNotMatch(JSON.stringify(requests[1]!.messages), /5 break/);
     const other = "```python\nprint(7)\n```";
-    const never = await play([plan, wrong, "Answer: 41", agrees, other, "Answer: 7", other, "Answer: 8"]);
+    const never = await play([plan, wrong, "Answer: 41", agrees, other, "Answer: 7"]);
     assert.deepEqual([never.run.answer, never.run.ending.verified], ["41", false]);
   });
 

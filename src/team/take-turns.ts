@@ -1,8 +1,8 @@
 /**
  * The small team, for models of one or two billion weights: the rules decide whose turn it is, nobody delegates, and calls
  * are written as text. A planner plans; the workers take their turns until one of them marks an answer; a verifier answers
- * the question itself, without seeing theirs. Where the two differ, the workers try again with the plan before them, until
- * two answers agree: a small model judges what it sees as right, but its mistakes differ from one way to the next.
+ * the question itself, without seeing theirs. Where the two differ, the workers begin anew with the plan before them, and
+ * two answers that agree win: a small model finds right what it is shown, but errs differently each way.
  */
 import { errorEnding } from "../core/ending.ts";
 import { CoaError, messageOf } from "../core/errors.ts";
@@ -32,67 +32,76 @@ export async function takeTurns(session: WorkSession, options: { verify?: boolea
 
 async function playTurns(session: WorkSession, outcome: Outcome, verify: boolean): Promise<void> {
   const { team, task, limits } = session;
-  const workers = team.filter(({ role }) => role !== "planner" && role !== "verifier");
   const planner = memberWithRole(team, "planner");
   let speaker = startAgent(session, planner, {});
   const planned = await ask(session, speaker, planner, [requests.questionRequest(task.question, "plan")]);
   planned.step.move = "plan";
-  // A plan of a small model loses what the question says, so the first try is made without it.
-  const history: Message[] = [requests.user(`Question: ${task.question}`)];
   const answers: string[] = [];
-  for (let turn = 0; turn < limits.managerSteps; turn++) {
-    const worker = workers[turn % workers.length]!;
-    if (turn > 0) history.push(requests.yourTurn(worker.name));
-    else if (outcome.replans > 0) history.push(requests.secondTry(worker.name, planned.reply.text));
-    speaker = startAgent(session, worker, { handoffFrom: speaker.id });
-    const proposal = await workTurn(session, speaker, worker, history);
-    if (proposal === null) continue;
-    outcome.answer = proposal;
+  for (let round = 0; round <= limits.replans; round++) {
+    outcome.replans = round;
+    // A plan of a small model loses what the question says, so the first try is made without it.
+    const history = [requests.questionShown(task.question, round === 0 ? "" : planned.reply.text)];
+    const done = await workRound(session, speaker, history);
+    speaker = done.speaker;
+    if (done.answer === null) continue;
+    outcome.answer ??= done.answer;
     outcome.ending = { reason: "answered" };
     if (!verify) return;
     if (answers.length === 0) {
-      answers.push(proposal);
       speaker = startAgent(session, memberWithRole(team, "verifier"), { handoffFrom: speaker.id });
-      const own = await solveAgain(session, speaker, history);
-      if (own !== null) answers.push(own);
-      outcome.scores.push(own === null ? null : sameAnswer(own, proposal) ? 4 : 1);
-      outcome.ending.verified = own !== null && sameAnswer(own, proposal);
-    } else {
-      outcome.ending.verified = answers.some((other) => sameAnswer(other, proposal));
-      answers.push(proposal);
+      answers.push(await solveAgain(session, speaker, history));
+      outcome.scores.push(sameAnswer(answers[0]!, done.answer) ? 4 : 1);
     }
-    if (outcome.ending.verified) return;
-    if (outcome.replans >= limits.replans) return void (outcome.answer = answers[0]!);
-    outcome.replans++;
-    turn = -1;
+    outcome.ending.verified = answers.some((other) => sameAnswer(other, done.answer!));
+    if (outcome.ending.verified) return void (outcome.answer = done.answer);
+    answers.push(done.answer);
   }
-  const detail = `no accepted answer within ${limits.managerSteps} turns`;
-  outcome.ending = { reason: outcome.answer === null ? "limit" : "suggested", detail };
+  if (outcome.answer === null) outcome.ending = { reason: "limit", detail: "no worker gave an answer" };
+}
+
+/** The workers take their turns over one history until one of them marks an answer. */
+async function workRound(session: WorkSession, before: TeamAgent, history: Message[]) {
+  const workers = session.team.filter(({ role }) => role !== "planner" && role !== "verifier");
+  let speaker = before;
+  for (let turn = 0; turn < session.limits.managerSteps; turn++) {
+    const worker = workers[turn % workers.length]!;
+    if (turn > 0) history.push(requests.yourTurn(worker.name));
+    speaker = startAgent(session, worker, { handoffFrom: speaker.id });
+    const answer = await workTurn(session, speaker, worker, history);
+    if (answer !== null) return { answer, speaker };
+  }
+  return { answer: null, speaker };
 }
 
 /** The verifier's own answer, from the question and what was looked up; programs and their results are kept from it. */
-async function solveAgain(session: WorkSession, agent: TeamAgent, history: readonly Message[]): Promise<string | null> {
+async function solveAgain(session: WorkSession, agent: TeamAgent, history: readonly Message[]): Promise<string> {
   const verifier = memberWithRole(session.team, "verifier");
   const lookedUp = session.record.steps.some(({ toolCalls }) => toolCalls.some(({ name }) => name !== "code"));
   const seen = lookedUp ? history.slice(0, -1) : history.slice(0, 1);
   const { reply, step } = await ask(session, agent, verifier, [...seen, requests.solveAgain]);
   step.move = "verify";
   agent.report = reply.text;
-  return markedAnswer(reply.text);
+  return markedAnswer(reply.text) ?? reply.text.trim().split("\n").at(-1)!;
 }
 
-/** Whether two short answers say the same: as numbers, or by their letters and digits. */
-function sameAnswer(a: string, b: string): boolean {
-  const [x, y] = [a, b].map((text) => Number(text.replace(/[,$€£%\s]/g, "").replace(/[a-z.]+$/i, "")));
-  if (!Number.isNaN(x) && !Number.isNaN(y)) return Math.abs(x! - y!) <= 1e-6 * Math.max(1, Math.abs(x!));
-  const [left, right] = [a, b].map(
+/** Whether a sentence says what a short answer says: the same last number, or the same words. */
+function sameAnswer(sentence: string, answer: string): boolean {
+  const [said, given] = [sentence, answer].map((text) =>
+    text
+      .replaceAll(",", "")
+      .match(/-?\d+(?:\.\d+)?/g)
+      ?.map(Number),
+  );
+  if (given?.length === 1)
+    return Math.abs((said?.at(-1) ?? Number.NaN) - given[0]!) <= 1e-6 * Math.max(1, Math.abs(given[0]!));
+  const [left, right] = [sentence, answer].map(
     (text) =>
       text
         .toLowerCase()
         .match(/[\p{L}\p{N}]+/gu)
         ?.join(" ") ?? "",
   );
-  return left === right;
+  return ` ${left} `.includes(` ${right} `);
 }
 
 function ask(session: WorkSession, agent: TeamAgent, member: TeamMember, history: readonly Message[]) {
@@ -108,10 +117,12 @@ async function workTurn(
   history: Message[],
 ): Promise<string | null> {
   const alone = session.team.length === 3;
+  let used = history.length > 1;
   for (let count = 0; count < session.limits.agentSteps; count++) {
     const { reply, message, step } = await ask(session, agent, worker, history);
     if (step.toolCalls.length > 0) {
       step.move = "act";
+      used = true;
       const outputs = await allSettledOrThrow(
         step.toolCalls.map((call) => runToolCall(session, agent, worker.tools, call)),
       );
@@ -127,7 +138,6 @@ async function workTurn(
     history.push(message);
     step.move = "report";
     agent.report = reply.text;
-    const used = session.record.steps.some(({ toolCalls }) => toolCalls.length > 0);
     const answer = used || count > 0 ? markedAnswer(reply.text) : null;
     if (answer !== null) step.move = "answer";
     if (answer !== null || (used && !alone)) return answer;
