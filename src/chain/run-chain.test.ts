@@ -59,6 +59,13 @@ describe("runChain", () => {
     assert.deepEqual(seeds.slice(12), seeds.slice(3, 6), "the same chain draws the same again");
   });
 
+  it("suggests an answer without the half of its closing tag at which the budget ended", async () => {
+    const lines = ["<think>x</think><suggested_answer>A, B</sugges"];
+    const trajectory = await run(lines, { limits: { maxSteps: 1, answerReserve: 0 } });
+    assert.deepEqual([trajectory.answer, trajectory.ending.reason], ["A, B", "suggested"]);
+    assert.match(trajectoryText(trajectory.segments), /A, B<\/sugges/, "the sequence stays as it was sampled");
+  });
+
   it("counts tokens as billed and as computed", async () => {
     const trajectory = await run(script);
     const { usage } = trajectory;

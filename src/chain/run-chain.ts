@@ -9,7 +9,7 @@ import { checkOptions, optionNames } from "../base/work/check-options.ts";
 import { errorEnding } from "../core/ending.ts";
 import { isAbort, messageOf } from "../core/errors.ts";
 import type { Task } from "../core/task.ts";
-import type { Ending, PendingCall, Trajectory } from "../core/trajectory.ts";
+import { type Ending, type PendingCall, saidText, type Trajectory } from "../core/trajectory.ts";
 import { validateSegments } from "../language/validate.ts";
 import { type ChainOptions, type ChainSetup, chainParts, chainSetup } from "./chain-options.ts";
 import { emptyReplay, type Replay, readReplays } from "./chain-record.ts";
@@ -104,7 +104,7 @@ async function decode(run: ChainRun): Promise<Result> {
     formRefused ||= moves.formRefused === true;
     if (moves.answer) {
       const detail = turn.asked ? { detail: `asked at the limit: ${turn.limit}` } : {};
-      return { answer: moves.answer.text.trim(), ending: { reason: "answered", ...detail } };
+      return { answer: saidText(moves.answer), ending: { reason: "answered", ...detail } };
     }
     if (turn.asked) return byLimit(run, turn.limit!);
     if (moves.calls.length > 0) {
@@ -126,7 +126,8 @@ function suspended(pending: PendingCall[]): Result {
 
 function suggested(run: ChainRun): string | undefined {
   const tag = run.profile.suggestedAnswer;
-  return run.context.segments.findLast((segment) => segment.tag === tag && segment.by === "model")?.text.trim();
+  const last = run.context.segments.findLast((segment) => segment.tag === tag && segment.by === "model");
+  return last && saidText(last);
 }
 
 function byLimit(run: ChainRun, limit: LimitName): Result {

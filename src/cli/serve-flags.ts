@@ -26,12 +26,12 @@ export async function keysOf(file: string | undefined): Promise<ServeKey[]> {
 export async function portOptions(
   settings: Section<"server">,
 ): Promise<PortOptions & ServeOptions & { drainMs: number }> {
-  const { port, host, apiKeyFile, cors, maxBodyMb, drainSeconds } = settings;
+  const { port, host, apiKeyFile, cors, publicHosts, maxBodyMb, drainSeconds } = settings;
   return {
     port,
     host,
     keys: await keysOf(apiKeyFile),
-    access: accessOf(host, cors.length > 0 ? { origins: cors } : {}),
+    access: accessOf(host, { ...(cors.length > 0 && { origins: cors }), ...(publicHosts.length > 0 && { hosts: publicHosts }) }), // biome-ignore format: one rule
     maxBodyBytes: maxBodyMb * 2 ** 20,
     drainMs: drainSeconds * 1000,
   };

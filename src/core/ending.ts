@@ -15,14 +15,17 @@ export const endingSchema = lazySchema((z) =>
     detail: z.string().optional(),
     /** The error's code, where it was one. */
     code: z.string().optional(),
+    /** When the server that failed wants the next try. */
+    retryAfterMs: z.number().optional(),
   }),
 );
 export type Ending = z.infer<typeof endingSchema>;
 
 /** The ending of a run that an error stopped. */
 export function errorEnding(error: unknown): Ending {
+  const { retryAfterMs } = error as { retryAfterMs?: number };
   const code = error instanceof CoaError ? { code: error.code } : {};
-  return { reason: "error", detail: messageOf(error), ...code };
+  return { reason: "error", detail: messageOf(error), ...code, ...(retryAfterMs !== undefined && { retryAfterMs }) };
 }
 
 /**

@@ -218,6 +218,18 @@ export function writtenForm(segment: Segment): string {
   return segment.tag === looseText ? segment.text : `<${segment.tag}>${segment.text}</${segment.tag}>`;
 }
 
+/** Whether its closing tag was written. */
+export function isClosed({ tag, raw }: Segment): boolean {
+  return raw === undefined || raw.trimEnd().endsWith(`</${tag}>`);
+}
+
+/** What a segment says: its text, without half a closing tag at which the model was cut off. */
+export function saidText(segment: Segment): string {
+  const half = isClosed(segment) ? -1 : segment.text.lastIndexOf("</");
+  const cut = half !== -1 && `</${segment.tag}>`.startsWith(segment.text.slice(half));
+  return (cut ? segment.text.slice(0, half) : segment.text).trim();
+}
+
 /** The whole decoded sequence after the prompt. */
 export function trajectoryText(segments: readonly Segment[]): string {
   return segments.map(writtenForm).join("");

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
+import { z } from "zod";
 import { byteAutomaton } from "./grammar/byte-automaton.ts";
 import { schemaText } from "./grammar/schema-text.ts";
 import { plainSchema, readJsonAnswer } from "./json-schema.ts";
@@ -79,5 +80,44 @@ describe("an answer in a schema", () => {
     let state: typeof first | null = first;
     for (const byte of new TextEncoder().encode('{"p3":"x", "p59":"y"}')) state &&= state.next(byte);
     assert.equal(state?.accepting, true);
+  });
+});
+
+describe("formats, patterns and references to itself", () => {
+  const problem = (schema: unknown, value: unknown) =>
+    (readJsonAnswer(plainSchema(schema), JSON.stringify(value)) as { problem?: string }).problem;
+
+  it("are those that zod writes", () => {
+    const shapes: [z.ZodType, right: unknown, wrong: unknown][] = [
+      [z.object({ a: z.email() }), { a: "ada@example.org" }, { a: "ada" }],
+      [z.object({ a: z.uuid() }), { a: "123e4567-e89b-42d3-a456-426614174000" }, { a: "123" }],
+      [z.object({ a: z.iso.datetime() }), { a: "2026-11-18T06:00:00Z" }, { a: "yesterday" }],
+      [z.object({ a: z.iso.date() }), { a: "2026-02-28" }, { a: "2026-02-31x" }],
+      [z.object({ a: z.url() }), { a: "https://example.org/x" }, { a: "example" }],
+      [z.object({ a: z.ipv4() }), { a: "10.0.0.1" }, { a: "10.0.0.256" }],
+      [z.object({ a: z.string().regex(/^[A-Z]{3}$/) }), { a: "ABC" }, { a: "abc" }],
+    ];
+    for (const [shape, right, wrong] of shapes) {
+      const schema = z.toJSONSchema(shape);
+      assert.equal(problem(schema, right), undefined, JSON.stringify(schema));
+      assert.match(problem(schema, wrong) ?? "taken", /^a must/, JSON.stringify(wrong));
+    }
+  });
+
+  it("are followed to any depth, from a part or from the whole", () => {
+    const node = { type: "object", properties: { name: { type: "string" }, next: { anyOf: [{ $ref: "#/$defs/node" }, { type: "null" }] } }, required: ["name", "next"] }; // biome-ignore format: one schema
+    const list = { $ref: "#/$defs/node", $defs: { node } };
+    const deep = (count: number, end: unknown): unknown =>
+      count === 0 ? end : { name: "x", next: deep(count - 1, end) };
+    assert.equal(problem(list, deep(30, null)), undefined);
+    assert.notEqual(problem(list, deep(30, 7)), undefined);
+    const tree = { type: "object", properties: { sons: { type: "array", items: { $ref: "#" } } }, required: ["sons"] };
+    assert.equal(problem(tree, { sons: [{ sons: [] }, { sons: [{ sons: [] }] }] }), undefined);
+    assert.match(problem(tree, { sons: [{ sons: [{}] }] }) ?? "", /sons is missing/);
+  });
+
+  it("take no longer than their time", () => {
+    const slow = { type: "object", properties: { a: { type: "string", pattern: "^(a+)+$" } }, required: ["a"] };
+    assert.match(problem(slow, { a: `${"a".repeat(60)}!` }) ?? "", /could not be matched .* in time/);
   });
 });

@@ -1,9 +1,11 @@
 /**
  * The part of JSON Schema in which a caller may ask for its answer. What is not in it is refused before anything runs, so
- * that no rule is silently ignored: types, objects with named properties, lists, choices, constants, references that do not
- * lead back to themselves, and limits of numbers, texts and lists. Patterns and formats are left out: a pattern is a program.
+ * that no rule is silently ignored: types, objects with named properties, lists, choices, constants, references (also to
+ * itself), limits of numbers, texts and lists, formats of texts, and patterns, which are checked within a time.
  */
+import { isIPv4, isIPv6 } from "node:net";
 import { fencedBlocks } from "../base/text/fences.ts";
+import { inTime } from "../base/text/in-time.ts";
 import type { JsonSchema } from "../core/tool.ts";
 
 /** What is wrong with a schema or a value, and where. */
@@ -15,12 +17,26 @@ const notes = ["title", "description", "default", "examples", "$schema", "$id", 
 const known: Record<string, readonly string[]> = {
   object: ["properties", "required", "additionalProperties"],
   array: ["items", "minItems", "maxItems"],
-  string: ["minLength", "maxLength"],
+  string: ["minLength", "maxLength", "format", "pattern"],
   number: ["minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"],
   integer: ["minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"],
   boolean: [],
   null: [],
 };
+/** Formats that are checked; others are taken where a pattern says what they mean. */
+const formats: Record<string, (text: string) => boolean> = {
+  email: (text) => /^[^\s@]{1,64}@[^\s@.]+(?:\.[^\s@.]+)+$/.test(text),
+  uuid: (text) => /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.test(text),
+  date: (text) => isDate(text),
+  "date-time": (text) => isDate(text.slice(0, 10)) && /^T\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:Z|[+-]\d\d:\d\d)?$/i.test(text.slice(10)),
+  time: (text) => /^\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:Z|[+-]\d\d:\d\d)?$/i.test(text),
+  uri: (text) => URL.canParse(text),
+  url: (text) => URL.canParse(text),
+  ipv4: isIPv4,
+  ipv6: isIPv6,
+}; // biome-ignore format: one format to a line
+const isDate = (text: string) => /^\d{4}-\d\d-\d\d$/.test(text) && !Number.isNaN(Date.parse(text));
+const patternMs = 200;
 const deepest = 10;
 const mostNodes = 500;
 
@@ -31,13 +47,19 @@ export const anyObject: JsonSchema = { type: "object", additionalProperties: tru
 export function plainSchema(schema: unknown): JsonSchema {
   let nodes = 0;
   const root = asSchema(schema, "the schema");
-  function plain(value: unknown, place: string, depth: number): JsonSchema {
+  const recursive = new Set<string>();
+  function plain(value: unknown, place: string, depth: number, inside: ReadonlySet<string>): JsonSchema {
     const node = asSchema(value, place);
     if (++nodes > mostNodes) throw new SchemaProblem(`the schema has more than ${mostNodes} parts`);
-    if (depth > deepest)
-      throw new SchemaProblem(`${place}: nested deeper than ${deepest}, or a reference leads back to itself`);
-    const within = (child: unknown, name: string) => plain(child, `${place}.${name}`, depth + 1);
-    if (typeof node["$ref"] === "string") return plain(referred(root, node["$ref"], place), place, depth + 1);
+    if (depth > deepest) throw new SchemaProblem(`${place}: nested deeper than ${deepest}`);
+    const within = (child: unknown, name: string) => plain(child, `${place}.${name}`, depth + 1, inside);
+    const { $ref } = node;
+    if (typeof $ref === "string") {
+      const found = referred(root, $ref, place);
+      if (!inside.has($ref)) return plain(found, place, depth + 1, new Set([...inside, $ref]));
+      recursive.add($ref);
+      return { $ref };
+    }
     const { $defs: _defs, definitions: _definitions, ...rest } = node;
     const used = Object.keys(rest).filter((key) => !notes.includes(key));
     const only = (...keys: readonly string[]) => {
@@ -58,6 +80,7 @@ export function plainSchema(schema: unknown): JsonSchema {
       return { anyOf: type.map((one) => within({ ...rest, ...onlyFor(rest, one), type: one }, String(one))) };
     if (typeof type !== "string" || !known[type]) throw new SchemaProblem(`${place}: a type is missing, or is not one of ${Object.keys(known).join(", ")}`); // biome-ignore format: one refusal
     only("type", ...known[type]);
+    if (type === "string") checkText(node, place);
     if (type === "array") return { ...rest, items: within(node["items"] ?? {}, "items") };
     if (type !== "object") return rest;
     if (node["additionalProperties"] !== undefined && node["additionalProperties"] !== false)
@@ -69,7 +92,24 @@ export function plainSchema(schema: unknown): JsonSchema {
     if (missing !== undefined) throw new SchemaProblem(`${place}: the required ${missing} is not among the properties`);
     return { type, properties: Object.fromEntries(properties), required: node.required ?? [] };
   }
-  return plain(root, "schema", 0);
+  const whole = plain(root, "schema", 0, new Set(["#"]));
+  if (recursive.size === 0) return whole;
+  const $defs: Record<string, JsonSchema> = {};
+  for (const name of recursive) // which grows on the way
+    if (name !== "#")
+      $defs[name.split("/").at(-1)!] = plain(referred(root, name, "schema"), name, 0, new Set(["#", name]));
+  return { ...whole, $defs };
+}
+
+/** Refuses a format that can't be checked, and a pattern that is none. */
+function checkText({ format, pattern }: JsonSchema, place: string): void {
+  if (format !== undefined && !formats[String(format)] && pattern === undefined)
+    throw new SchemaProblem(`${place}: the format "${String(format)}" is not known here`);
+  try {
+    if (pattern !== undefined) new RegExp(String(pattern), "u");
+  } catch {
+    throw new SchemaProblem(`${place}: "${String(pattern)}" is not a pattern`);
+  }
 }
 
 /** A node of several types gives each type the keywords that are its own. */
@@ -86,6 +126,7 @@ function asSchema(value: unknown, place: string): JsonSchema {
 }
 
 function referred(root: JsonSchema, reference: string, place: string): unknown {
+  if (reference === "#") return root;
   const path = /^#\/(\$defs|definitions)\/([^/]+)$/.exec(reference);
   const found = path && (root[path[1]!] as Record<string, unknown> | undefined)?.[path[2]!];
   if (!found) throw new SchemaProblem(`${place}: "${reference}" leads nowhere; references are #/$defs/name`);
@@ -102,14 +143,16 @@ export function readJsonAnswer(schema: JsonSchema, text: string): { json: string
   } catch (error) {
     return { problem: `it is not JSON: ${(error as Error).message}` };
   }
-  const problem = problemWith(schema, value, "it");
+  const problem = problemWith(schema, value, "it", schema);
   return problem === undefined ? { json } : { problem };
 }
 
-function problemWith(schema: JsonSchema, value: unknown, place: string): string | undefined {
+function problemWith(schema: JsonSchema, value: unknown, place: string, root: JsonSchema): string | undefined {
+  const { $ref } = schema;
+  if (typeof $ref === "string") return problemWith(referred(root, $ref, place) as JsonSchema, value, place, root);
   const options = schema["anyOf"] as JsonSchema[] | undefined;
   if (options) {
-    const problems = options.map((option) => problemWith(option, value, place));
+    const problems = options.map((option) => problemWith(option, value, place, root));
     return problems.includes(undefined) ? undefined : problems.at(-1);
   }
   const choices = schema["enum"] as unknown[] | undefined;
@@ -133,7 +176,7 @@ function problemWith(schema: JsonSchema, value: unknown, place: string): string 
       for (const [name, field] of Object.entries(fields)) {
         const child = Object.hasOwn(schema.properties ?? {}, name) ? schema.properties![name] : undefined;
         if (!child) return `${name} was not asked for`;
-        const problem = problemWith(child, field, name);
+        const problem = problemWith(child, field, name, root);
         if (problem !== undefined) return problem;
       }
       return undefined;
@@ -141,12 +184,12 @@ function problemWith(schema: JsonSchema, value: unknown, place: string): string 
     case "array": {
       if (!Array.isArray(value)) return `${place} must be a list`;
       const items = schema["items"] as JsonSchema;
-      const wrong = value.map((item, index) => problemWith(items, item, `${place}[${index}]`)).find(Boolean);
+      const wrong = value.map((item, index) => problemWith(items, item, `${place}[${index}]`, root)).find(Boolean);
       return wrong ?? outside(value.length, "minItems", "maxItems", "items");
     }
     case "string":
       if (typeof value !== "string") return `${place} must be a text`;
-      return outside([...value].length, "minLength", "maxLength", "characters");
+      return outside([...value].length, "minLength", "maxLength", "characters") ?? wrongText(schema, value, place);
     case "number":
     case "integer": {
       if (typeof value !== "number" || (schema.type === "integer" && !Number.isInteger(value))) return `${place} must be a ${schema.type}`; // biome-ignore format: one check
@@ -159,5 +202,16 @@ function problemWith(schema: JsonSchema, value: unknown, place: string): string 
       return typeof value === "boolean" ? undefined : `${place} must be true or false`;
     default:
       return value === null ? undefined : `${place} must be null`;
+  }
+}
+
+function wrongText({ format, pattern }: JsonSchema, value: string, place: string): string | undefined {
+  if (formats[String(format)]?.(value) === false) return `${place} must be of the format ${String(format)}`;
+  if (pattern === undefined) return undefined;
+  const test = () => new RegExp(String(pattern), "u").test(value);
+  try {
+    return inTime(value, false, test, patternMs) ? undefined : `${place} must match ${String(pattern)}`;
+  } catch {
+    return `${place} could not be matched with ${String(pattern)} in time`;
   }
 }

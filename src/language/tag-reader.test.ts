@@ -169,4 +169,15 @@ describe("tagReader", () => {
       if (!same) assert.deepEqual({ input, ...streamed, problems: [] }, { input, ...expected, problems: [] });
     }
   });
+
+  it("says nothing of half a closing tag at which the model was cut off, and keeps it", () => {
+    for (const half of ["<", "</", "</ans", "</answer"]) {
+      let said = "";
+      const segments: ReadSegment[] = [];
+      const reader = tagReader({ tags: ["answer"] }, { text: (text) => (said += text), close: (one) => void segments.push(one) }); // biome-ignore format: one reader
+      reader.write(`<answer>A${half}`);
+      reader.end();
+      assert.deepEqual([said, segments[0]!.text], ["A", `A${half}`]);
+    }
+  });
 });

@@ -198,7 +198,11 @@ export function tagReader(options: TagReaderOptions, sink: TagReaderSink) {
       if (held !== "") {
         const rest = held;
         held = "";
-        consume(rest, true);
+        // Half a closing tag is the model's end, cut off: it stays in the segment, and is nothing that was said.
+        if (inside && `</${open}>`.startsWith(rest)) {
+          body.push(rest);
+          base += rest.length;
+        } else consume(rest, true);
       }
       if (open !== undefined) {
         if (inside) {

@@ -4,6 +4,7 @@
  * that of the chosen one, the usage that of all of them and of the choice. A chain that the client has a part in is run
  * once: its calls can't be made twice.
  */
+import { randomInt } from "node:crypto";
 import type { ChainOptions } from "../chain/chain-options.ts";
 import { runChain } from "../chain/run-chain.ts";
 import type { Task } from "../core/task.ts";
@@ -33,7 +34,7 @@ export function startCandidates(
 ): (first: Trajectory) => Promise<Trajectory> {
   const alone = request.continues !== undefined || request.clientTools.length > 0;
   if (!bestOf || bestOf.n < 2 || alone) return async (first) => first;
-  const seed = running.sampling?.seed ?? 0;
+  const seed = running.sampling?.seed ?? randomInt(2 ** 30);
   const candidate = (place: number) =>
     runChain(request.task, {
       ...running,

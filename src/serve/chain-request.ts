@@ -28,8 +28,9 @@ import {
   unknownCall,
 } from "./continued-chain.ts";
 import { toldHistory, turnKey, withCalled, withWords } from "./earlier-turns.ts";
+import { forcedInstructions, forcedSchema } from "./forced-call.ts";
 import type { Caller } from "./keys.ts";
-import { answerSchema, checkMedia, checkModel, toolChoice } from "./request-fields.ts";
+import { answerSchema, checkMedia, checkModel, type ToolChoice, toolChoice } from "./request-fields.ts";
 
 /** What the chain is asked to do. */
 export interface ChainRequest {
@@ -54,6 +55,8 @@ export interface ChainRequest {
   schema?: JsonSchema;
   /** Tools that the caller runs itself. */
   clientTools: readonly ToolDescription[];
+  /** The caller demands a call of one of these. */
+  forced?: readonly ToolDescription[];
   /** The chain that this request continues. */
   continues?: Continuation;
   /** What it is asked about, by value: only with the same is its chain continued as it is. */
@@ -92,8 +95,11 @@ export async function chainRequest(service: ChainService, asked: AskedOptions): 
   checkModel(service, wire.model);
   if (service.media === "refuse") checkMedia(wire);
   if ((wire.samples ?? 1) > 1) throw new Refusal(400, "n above 1 is not served", { param: "n" });
-  const noTools = toolChoice(body["tool_choice"]) === "none";
-  const tools = functions.length > 0 ? offered(service, functions) : [];
+  const choice = toolChoice(body["tool_choice"]);
+  const noTools = choice.mode === "none";
+  const tools = functions.length > 0 ? offered(service, functions, choice) : [];
+  const forced = choice.mode === "forced" ? tools : undefined;
+  if (forced?.length === 0) throw noSuchTool("a tool, and the request brings none");
   const messages = withWords(wire.messages);
   const system = messages.filter(({ role }) => role === "system").map(({ content }) => content);
   const effort = asString(body["reasoning_effort"]) ?? asString(asObject(body["reasoning"])?.["effort"]) ?? "";
@@ -101,7 +107,11 @@ export async function chainRequest(service: ChainService, asked: AskedOptions): 
   const store = body["store"] !== false;
   const settings = {
     id,
-    ...defined({ instructions: system.join("\n\n") || undefined, schema: answerSchema(wire.responseFormat) }),
+    ...defined({
+      instructions: [...system, ...(forced ? [forcedInstructions(forced)] : [])].join("\n\n") || undefined,
+      schema: forced ? forcedSchema(forced) : answerSchema(wire.responseFormat),
+      forced,
+    }),
     sampling: defined({ temperature: wire.temperature, topP: wire.topP, seed: wire.seed }),
     limits: defined({
       maxCompletionTokens: wire.maxTokens,
@@ -113,7 +123,7 @@ export async function chainRequest(service: ChainService, asked: AskedOptions): 
     stream: wire.stream === true,
     noTools,
     owner,
-    carryState: asked.carryState === true,
+    carryState: asked.carryState === true && !forced,
     stop: (wire.stop ?? []).filter((text) => text !== ""),
   };
   const at = messages.findLastIndex(({ role, content }) => role === "user" && content.trim() !== "");
@@ -166,10 +176,23 @@ function conversationKey(owner: string, system: readonly string[], messages: rea
   return `conversation_${fingerprint(begins)}`;
 }
 
-function offered(service: ChainService, functions: readonly ToolDefinition[]): ToolDescription[] {
-  if (service.clientTools) return clientTools(functions);
+function offered(
+  service: ChainService,
+  functions: readonly ToolDefinition[],
+  { names }: ToolChoice,
+): ToolDescription[] {
+  if (service.clientTools) {
+    const tools = clientTools(functions);
+    const missing = names?.find((name) => !tools.some((tool) => tool.name === name));
+    if (missing !== undefined) throw noSuchTool(`${missing}, and the request does not bring it`);
+    return names ? tools.filter(({ name }) => names.includes(name)) : tools;
+  }
   throw new Refusal(400, "this model was taught with its own tools and never saw others: send no function tools", {
     code: "unsupported_tool",
     param: "tools",
   });
+}
+
+function noSuchTool(asked: string): Refusal {
+  return new Refusal(400, `tool_choice asks for ${asked}`, { code: "unknown_tool", param: "tool_choice" });
 }

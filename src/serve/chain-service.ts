@@ -3,6 +3,7 @@
  * leaves stops its chain, model and tools included. Finished chains are passed to `onTrajectory`.
  */
 
+import { randomInt } from "node:crypto";
 import { Refusal } from "../base/http/refusal.ts";
 import { type Release, semaphore } from "../base/work/limiter.ts";
 import type { ChainOptions } from "../chain/chain-options.ts";
@@ -24,6 +25,7 @@ import { systemPrompt } from "../language/system-prompt.ts";
 import { type KnownTool, withTools } from "../language/with-tools.ts";
 import { type BestOfChains, startCandidates } from "./best-of-chains.ts";
 import type { ChainRequest } from "./chain-request.ts";
+import { asCall } from "./forced-call.ts";
 import type { Seal } from "./sealed-state.ts";
 import { type ServedEvent, servedEvents } from "./served-events.ts";
 import { cutAtStops } from "./stop-sequences.ts";
@@ -85,6 +87,7 @@ export interface ChainService {
 }
 
 const mostSchemas = 64;
+const leastAnswer = 8;
 
 /** Everything that a request needs. */
 interface ResolvedChain {
@@ -132,8 +135,10 @@ export function chainService(options: ChainServiceOptions, suspended: SuspendedC
 
   /** What a request runs with and how its events are shown, worked out once. */
   function resolve(request: ChainRequest, seal: Seal, signal: AbortSignal): ResolvedChain {
-    const { continues, clientTools, instructions, owner, session, stop, conversation } = request;
+    const { continues, instructions, owner, session, stop, conversation } = request;
     const tools = toolsFor(request);
+    // A call that is demanded is the answer: the model calls its own tools on the way.
+    const clientTools = request.forced && tools.length > 0 ? [] : request.clientTools;
     const known: KnownTool[] = [...tools, ...clientTools];
     const asked = profileOf(request);
     const exact = withTools(asked, known);
@@ -173,7 +178,8 @@ export function chainService(options: ChainServiceOptions, suspended: SuspendedC
             systemPrompt: `${prompt ?? systemPrompt(exact, known as Tool[])}\n\n${model.tokenizer ? instructions : plainFor(model)(instructions)}`,
           }),
         limits: within(defaults.limits ?? {}, askedLimits(request, from?.usage, model)),
-        sampling: { ...defaults.sampling, ...request.sampling },
+        // An engine in this process draws the same again where it is given no seed.
+        sampling: { ...(model.tokenizer && { seed: randomInt(2 ** 31) }), ...defaults.sampling, ...request.sampling },
         signal,
       },
       suspend,
@@ -224,7 +230,8 @@ export function chainService(options: ChainServiceOptions, suspended: SuspendedC
             const trajectory = owned(await best(event.trajectory), request);
             const ended = await options.finish?.(trajectory, request, { profile, signal });
             const shown = inForm(ended?.served ?? trajectory, request.schema);
-            const served = chain.project({ ...event, trajectory: shown });
+            const told = request.forced ? asCall(shown, request.forced) : shown;
+            const served = chain.project({ ...event, trajectory: told });
             const end = served.at(-1);
             const kept = chain.suspend(trajectory);
             // The client gets its call only when the chain is stored.
@@ -259,9 +266,11 @@ function inForm(trajectory: Trajectory, schema: JsonSchema | undefined): Traject
 /** What a request asks for is counted from where it begins, not from where its chain began. */
 function askedLimits({ limits, noTools }: ChainRequest, before: Usage | undefined, model: Model): Partial<Limits> {
   const { maxCompletionTokens, maxSteps, maxToolCalls } = limits;
-  // A small limit leaves room for work before the answer; a model of our own is never asked for it.
-  const reserve =
+  // A limit leaves room for work before the answer; a model of our own is never asked for it.
+  const quarter =
     model.tokenizer || maxCompletionTokens === undefined ? undefined : Math.floor(maxCompletionTokens / 4);
+  // No request for an answer fits into a few tokens: all of them are for what the model writes first.
+  const reserve = quarter !== undefined && quarter < leastAnswer ? 0 : quarter;
   const from = (limit: number | undefined, used = 0) => (limit === undefined ? undefined : limit + used);
   return defined({
     ...limits,

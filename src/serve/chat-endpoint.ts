@@ -1,12 +1,12 @@
 /** `POST /v1/chat/completions`: the chain behind OpenAI's chat API, whole or streamed. */
 import { parse } from "../base/http/refusal.ts";
 import { openaiChat } from "../base/wire/openai-chat.ts";
-import { asObject } from "../core/json-value.ts";
+import { asObject, objectsOf } from "../core/json-value.ts";
 import { chainRequest } from "./chain-request.ts";
 import type { ChainService } from "./chain-service.ts";
 import type { Endpoint } from "./endpoint.ts";
 import { replyParts, replyStyles } from "./project/reply-parts.ts";
-import { requestFields } from "./request-fields.ts";
+import { checkHosted, requestFields } from "./request-fields.ts";
 import { replyEvents, sendReply } from "./send-reply.ts";
 
 export interface ChatEndpointOptions {
@@ -22,6 +22,10 @@ export function chatEndpoint(service: ChainService, options: ChatEndpointOptions
     const { request, caller, id } = call;
     const body = parse(requestFields.chat, await call.json());
     const wire = openaiChat.readRequest(body, request.path);
+    checkHosted(
+      service,
+      objectsOf(body["tools"]).filter((tool) => (tool["type"] ?? "function") !== "function"),
+    );
     const asked = await chainRequest(service, { wire, body, caller, functions: wire.tools });
     const key = id.slice(4);
     const writer = openaiChat.replyWriter({

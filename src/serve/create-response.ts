@@ -12,7 +12,7 @@ import { chainRequest } from "./chain-request.ts";
 import type { ChainService } from "./chain-service.ts";
 import type { Caller } from "./keys.ts";
 import { replyParts, replyStyles } from "./project/reply-parts.ts";
-import { requestFields } from "./request-fields.ts";
+import { checkHosted, requestFields } from "./request-fields.ts";
 import { replyEvents } from "./send-reply.ts";
 import type { ResponseStore, StoredResponse } from "./store/stored-responses.ts";
 
@@ -31,8 +31,8 @@ export interface PreparedResponse {
   /** Names the trajectory. */
   chain: string;
   writer: ResponseWriter;
-  /** Runs the chain; the events of the response. */
-  events(signal: AbortSignal): AsyncGenerator<unknown>;
+  /** Runs the chain; the events of the response. What it failed with is told besides. */
+  events(signal: AbortSignal, failed?: (error: unknown) => void): AsyncGenerator<unknown>;
   /** What is stored of it now. */
   stored(status?: string): StoredResponse;
 }
@@ -50,7 +50,7 @@ export async function prepareResponse(
   const { input, conversation } = await conversationOf(body, id, store, caller.owner);
   const wire = openaiResponses.readRequest({ ...body, input: conversation }, "/v1/responses");
   const tools = objectsOf(body["tools"]);
-  const hosted = tools.some((tool) => tool["type"] === "mcp" || tool["type"] === "web_search");
+  const hosted = checkHosted(service, tools.filter((tool) => tool["type"] !== "function")); // biome-ignore format: one call
   const functions = readTools(tools.filter((tool) => tool["type"] === "function"));
   const sealed = conversation.flatMap((item) => asString(item["encrypted_content"]) ?? []);
   const background = body["background"] === true;
@@ -75,7 +75,7 @@ export async function prepareResponse(
   const save = async (status?: string): Promise<void> => {
     if (wanted && !background) await store.save(stored(status)); // in the background it is stored from the start
   };
-  async function* events(signal: AbortSignal): AsyncGenerator<unknown> {
+  async function* events(signal: AbortSignal, failed?: (error: unknown) => void): AsyncGenerator<unknown> {
     const chain = await service.start(asked, signal);
     try {
       yield* replyEvents(chain, { writer, parts, caller, save });
@@ -84,6 +84,7 @@ export async function prepareResponse(
       const last = signal.aborted ? [] : writer.fail(refused.code ?? "server_error", refused.message);
       await save(signal.aborted ? "cancelled" : undefined).catch(() => {}); // where that is what failed
       if (signal.aborted) throw error;
+      failed?.(error);
       yield* last;
     }
   }

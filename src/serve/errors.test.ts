@@ -1,6 +1,9 @@
 /** Whatever goes wrong is said in the shape of the API that was called, before an answer began and in the middle of a stream. */
 import assert from "node:assert/strict";
+import { once } from "node:events";
 import { mkdtemp, rm } from "node:fs/promises";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, it } from "node:test";
@@ -98,4 +101,35 @@ describe("errors", () => {
       }
     });
   }
+});
+
+describe("errors of what stands behind", () => {
+  it("pass a rate limit and its time on, and show no address of it", async () => {
+    const statuses: [number, number][] = [[429, 429], [503, 503], [500, 502]]; // biome-ignore format: one table
+    for (const [status, expected] of statuses) {
+      const upstream = createServer((_, response) => {
+        response.writeHead(status, { "retry-after": "7" });
+        response.end('{"error": {"message": "down at http://10.1.2.3:8000/v1 (llm.internal:8000)"}}');
+      });
+      await once(upstream.listen(0, "127.0.0.1"), "listening");
+      const { port } = upstream.address() as AddressInfo;
+      const model = openaiCompatible({ baseURL: `http://127.0.0.1:${port}/v1`, model: "m", retries: 0, mode: "turns" });
+      try {
+        await withServer({ model }, async (ask) => {
+          for (const [path, { tools: _, ...sent }] of Object.entries(apis)) {
+            const reply = await ask(path, sent);
+            const body = await reply.json();
+            assert.equal(reply.status, expected, `${path} ${JSON.stringify(body)}`);
+            assert.equal(reply.headers.get("retry-after"), expected === 502 ? null : "7");
+            checkShape(path, body);
+            assert.doesNotMatch(JSON.stringify(body), /127\.0\.0\.1|10\.1\.2\.3|internal:8000|:\/\//);
+          }
+        });
+      } finally {
+        upstream.close();
+        upstream.closeAllConnections();
+        await model.close?.();
+      }
+    }
+  });
 });

@@ -96,10 +96,12 @@ describe("answers in a schema", () => {
         return error.message;
       };
       const object = (properties: object) => ({ type: "object", properties });
-      assert.match(await refusal(object({ a: { type: "string", pattern: "(a+)+$" } })), /schema\.a: "pattern"/);
-      assert.match(await refusal(object({ a: { type: "string", format: "email" } })), /"format"/);
+      assert.match(
+        await refusal(object({ a: { type: "string", pattern: "(a" } })),
+        /schema\.a: "\(a" is not a pattern/,
+      );
+      assert.match(await refusal(object({ a: { type: "string", format: "colour" } })), /format "colour" is not known/);
       assert.match(await refusal({ type: "object", additionalProperties: true }), /additionalProperties/);
-      assert.match(await refusal({ $ref: "#/$defs/node", $defs: { node: object({ next: { $ref: "#/$defs/node" } }) } }), /leads back/); // biome-ignore format: one call
       assert.match(await refusal({ $ref: "#/$defs/none" }), /leads nowhere/);
       assert.match(await refusal(object({ a: {} })), /type is missing/);
       assert.match(await refusal({ ...object({}), required: ["b"] }), /required b/);

@@ -4,12 +4,12 @@ import { estimateTokens } from "../base/count/token-estimate.ts";
 import { parse } from "../base/http/refusal.ts";
 import { eventText } from "../base/http/server-events.ts";
 import { anthropicMessages } from "../base/wire/anthropic-messages.ts";
-import { asString, type Json, objectsOf } from "../core/json-value.ts";
+import { asObject, asString, type Json, objectsOf } from "../core/json-value.ts";
 import { chainRequest } from "./chain-request.ts";
 import type { ChainService } from "./chain-service.ts";
 import type { Endpoint } from "./endpoint.ts";
 import { replyParts, replyStyles } from "./project/reply-parts.ts";
-import { checkModel, requestFields } from "./request-fields.ts";
+import { checkHosted, checkModel, requestFields } from "./request-fields.ts";
 import { replyEvents, sendReply } from "./send-reply.ts";
 
 const ping = eventText('{"type": "ping"}', "ping");
@@ -21,13 +21,24 @@ export function messagesEndpoint(service: ChainService, options: { showTools?: b
     const body = parse(requestFields.messages, await call.json());
     const wire = anthropicMessages.readRequest(body, request.path);
     const functions = wire.tools.filter((tool) => tool.parameters !== undefined);
-    const asked = await chainRequest(service, { wire, body, caller, functions, ...carriedBy(body), carryState: true });
+    checkHosted(service, objectsOf(body["tools"]).filter((tool) => tool["input_schema"] === undefined && (tool["type"] ?? "custom") !== "custom")); // biome-ignore format: one condition
+    // Clients that did not ask for thinking read the first block as the answer.
+    const thinks = /^(?:enabled|adaptive)$/.test(asString(asObject(body["thinking"])?.["type"]) ?? "");
+    const asked = await chainRequest(service, {
+      wire,
+      body,
+      caller,
+      functions,
+      ...carriedBy(body),
+      carryState: thinks,
+    });
     const key = id.slice(4);
     // Clients send thinking back with a signature: blocks need one, whether or not it holds a state.
     const facts = { responseId: `msg_${key}`, model: service.name, sealed: asked.id };
     const writer = anthropicMessages.replyWriter(facts);
     const showTools = options.showTools || objectsOf(body["mcp_servers"]).length > 0;
-    const parts = replyParts(replyStyles.messages, { key, showTools });
+    const all = replyParts(replyStyles.messages, { key, showTools });
+    const parts: typeof all = (event) => all(event).filter(({ type }) => thinks || type !== "reasoning");
     const chain = await service.start(asked, request.signal);
     Object.assign(call.headers, { "request-id": id, "x-coa-trajectory": asked.id });
     const events = replyEvents(chain, { writer, parts, caller });

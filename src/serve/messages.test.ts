@@ -6,7 +6,12 @@ import { scriptedModel } from "../testing/index.ts";
 
 // biome-ignore lint/suspicious/noExplicitAny: bodies of a foreign API
 type Loose = any;
-const body = { model: "coa", max_tokens: 1000, messages: [{ role: "user", content: "Where does Ada live?" }] };
+const body = {
+  thinking: { type: "enabled", budget_tokens: 500 },
+  model: "coa",
+  max_tokens: 1000,
+  messages: [{ role: "user", content: "Where does Ada live?" }],
+};
 
 describe("messages", () => {
   it("answers whole: roles as one thinking block, the answer as text", async () => {
@@ -23,6 +28,24 @@ describe("messages", () => {
       assert.ok(message.content[0].signature);
       assert.equal(message.stop_reason, "end_turn");
       assert.ok(message.usage.input_tokens > 0 && message.usage.output_tokens > 0);
+    });
+  });
+
+  it("begins with the answer where thinking was not asked for, whole and streamed", async () => {
+    await withServer({}, async (ask) => {
+      const { thinking: _, ...plain } = body;
+      const message: Loose = await (await ask("/v1/messages", plain)).json();
+      assert.deepEqual(message.content, [{ type: "text", text: "Lyon" }]);
+      const off = { ...plain, thinking: { type: "disabled" }, stream: true };
+      const text = await (await ask("/v1/messages", off)).text();
+      assert.doesNotMatch(text, /thinking/);
+      assert.match(text, /"text":"Lyon"/);
+      const tools = [{ name: "find", input_schema: { type: "object", properties: { q: { type: "string" } } } }];
+      const called: Loose = await (await ask("/v1/messages", { ...plain, tools })).json();
+      assert.deepEqual(
+        called.content.map((block: Loose) => block.type),
+        ["text"],
+      );
     });
   });
 

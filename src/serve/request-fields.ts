@@ -7,7 +7,7 @@
 import { z } from "zod";
 import { Refusal } from "../base/http/refusal.ts";
 import type { WireRequest } from "../base/wire/wire-api.ts";
-import { asObject } from "../core/json-value.ts";
+import { asObject, asString, type Json, objectsOf } from "../core/json-value.ts";
 import type { JsonSchema } from "../core/tool.ts";
 import { anyObject, plainSchema, SchemaProblem } from "../language/json-schema.ts";
 import type { ChainService } from "./chain-service.ts";
@@ -102,14 +102,47 @@ export function checkMedia({ lost }: WireRequest): void {
   throw new Refusal(400, "images, sound and files are not understood: send text", { code: "unsupported_media" });
 }
 
-/** Which tools may be called. A chain decides itself which one it calls: a request may only forbid them all. */
-export function toolChoice(choice: unknown): "auto" | "none" {
-  const type = typeof choice === "string" ? choice : (asObject(choice)?.["type"] ?? "auto");
-  if (type === "auto" || type === "none") return type;
-  throw new Refusal(400, `a chain chooses its tools itself: tool_choice can be auto or none, not ${String(type)}`, {
+/** Which of the client's tools may be called, and whether one of them must be. */
+export interface ToolChoice {
+  mode: "auto" | "none" | "forced";
+  /** Only these. */
+  names?: string[];
+}
+
+const modes: Record<string, ToolChoice["mode"]> = { auto: "auto", none: "none", required: "forced", any: "forced" };
+
+/** What a request says about which tools are called. */
+export function toolChoice(choice: unknown): ToolChoice {
+  const asked = typeof choice === "string" ? { type: choice } : (asObject(choice) ?? { type: "auto" });
+  const type = asString(asked["type"]) ?? "auto";
+  if (modes[type]) return { mode: modes[type] };
+  const nameOf = (tool: Json) => asString(tool["name"]) ?? asString(asObject(tool["function"])?.["name"]);
+  if (type === "allowed_tools") {
+    const { mode, tools } = { ...asked, ...asObject(asked["allowed_tools"]) } as Json;
+    return { mode: modes[String(mode)] ?? "auto", names: objectsOf(tools).flatMap((tool) => nameOf(tool) ?? []) };
+  }
+  const name = nameOf(asked);
+  if (/^(?:function|tool|custom)$/.test(type) && name) return { mode: "forced", names: [name] };
+  throw new Refusal(400, `a chain chooses itself when it calls its own tools: tool_choice can't be ${type}`, {
     code: "unsupported_value",
     param: "tool_choice",
   });
+}
+
+/** Refuses tools that another server would run: here only a search is, where there is one. True where items of it are wanted. */
+export function checkHosted({ profile }: ChainService, tools: readonly Json[]): boolean {
+  const searches = profile.tags.some(({ tool }) => tool?.includes("search"));
+  for (const [index, tool] of tools.entries()) {
+    const type = asString(tool["type"]) ?? "";
+    const own = tool["server_url"] === undefined && tool["connector_id"] === undefined;
+    if ((type === "mcp" && own) || (/^web_search/.test(type) && searches)) continue;
+    const what = type === "mcp" ? "MCP servers of a client" : `tools of the type ${type || "that is missing"}`;
+    throw new Refusal(400, `${what} are not run here: bring them as functions`, {
+      code: "unsupported_tool",
+      param: `tools[${index}]`,
+    });
+  }
+  return tools.length > 0;
 }
 
 /** The form in which an answer was asked for, as a plain schema; undefined where any text will do. */

@@ -2,7 +2,7 @@
 
 import { streamReply } from "../base/http/event-stream.ts";
 import { Refusal } from "../base/http/refusal.ts";
-import { asObject, asString, type Json } from "../core/json-value.ts";
+import { asObject, asString } from "../core/json-value.ts";
 import type { BackgroundResponses } from "./background-responses.ts";
 import type { ChainService } from "./chain-service.ts";
 import { prepareResponse, type ResponsesOptions } from "./create-response.ts";
@@ -65,17 +65,16 @@ function create(service: ChainService, options: ResponsesOptions, running: Backg
       await running.start(prepared, body);
       return stream ? send(call, (await running.follow(id, 0, request.signal))!) : queued;
     }
-    return sendReply(call, events(request.signal), { stream, whole: () => unfailed(writer.whole()), named: true });
+    let fault: unknown;
+    const told = events(request.signal, (error) => {
+      fault = error;
+    });
+    const whole = () => {
+      if (fault !== undefined) throw fault; // one that failed is refused as a request is
+      return writer.whole();
+    };
+    return sendReply(call, told, { stream, whole, named: true });
   };
-}
-
-/** The response; one that failed is refused as a request is. */
-function unfailed(response: Json): Json {
-  const error = asObject(response["error"]);
-  if (!error) return response;
-  const code = asString(error["code"]) ?? "server_error";
-  const ofModel = code === "model_failed" || code === "invalid_answer";
-  throw new Refusal(ofModel ? 502 : 500, asString(error["message"]) ?? "", { code });
 }
 
 const send = (call: Call, events: AsyncIterable<unknown>): Promise<void> =>

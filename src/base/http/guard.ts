@@ -209,7 +209,7 @@ export function withBody<Body>(schema: z.ZodType<Body>, work: (body: Body, call:
 
 /** One line of log about a request. */
 function requestText({ id, method, path, status, ms, error }: RequestLine): string {
-  return `${id} ${method} ${path} ${status} ${Math.round(ms)} ms${error === undefined ? "" : `: ${messageOf(error)}`}`;
+  return `${id} ${method} ${path} ${status} ${Math.round(ms)} ms${error === undefined ? "" : `: ${messageOf((error as Error).cause ?? error)}`}`;
 }
 
 /** Writes a line about each request that this server broke on. */

@@ -74,9 +74,11 @@ export class HttpError extends CoaError {
   }
 }
 
-/** A word for statuses that no repeat can change. */
+/** A word for statuses that their reader acts on. */
 function codeOf(status: number | undefined): string | undefined {
   if (status === 401 || status === 403) return "unauthorised";
+  if (status === 429) return "rate-limited";
+  if (status === 503 || status === 529) return "overloaded";
   return status === 404 ? "not-found" : undefined;
 }
 

@@ -11,6 +11,8 @@ export interface RefusalOptions {
   /** The field of the request that is wrong. */
   param?: string;
   headers?: Record<string, string>;
+  /** What broke, for the log alone. */
+  cause?: unknown;
 }
 
 /** A request that can't be taken, with everything its answer needs. */
@@ -21,7 +23,7 @@ export class Refusal extends Error {
   readonly param: string | null;
   readonly headers: Record<string, string>;
   constructor(status: number, message: string, options: RefusalOptions = {}) {
-    super(message);
+    super(message, options.cause === undefined ? undefined : { cause: options.cause });
     this.status = status;
     this.code = options.code ?? null;
     this.param = options.param ?? null;
@@ -63,7 +65,17 @@ export function refusalOf(error: unknown, protocol?: Protocol): Refusal {
   if (error instanceof Refusal && error.status === status) return error;
   if (status === 500) return new Refusal(500, "internal error: the server's log says more", { code: "internal_error" });
   const { code, param, headers } = error as Refusal;
-  return new Refusal(status, messageOf(error), { code: code ?? undefined, param: param ?? undefined, headers });
+  const message = status === 502 ? withoutAddresses(messageOf(error)) : messageOf(error);
+  return new Refusal(status, message, { code: code ?? undefined, param: param ?? undefined, headers, cause: error });
+}
+
+/** A text without addresses of what stands behind this server: they are for the log, not for callers. */
+export function withoutAddresses(text: string): string {
+  return text
+    .replace(/\b[a-z][\w+.-]*:\/\/[^\s"'<>)\]]+/gi, "<address>")
+    .replace(/\b(ENOTFOUND|EAI_AGAIN) \S+/g, "$1 <address>")
+    .replace(/(?:\b[\w-]+(?:\.[\w-]+)*|\[[0-9a-f:.]+\]|(?<=\s)[0-9a-f]*(?::[0-9a-f]*){2,}):\d{2,5}\b/gi, "<address>")
+    .replace(/\b\d{1,3}(?:\.\d{1,3}){3}\b/g, "<address>");
 }
 
 /** A value of this form; another is refused. */

@@ -63,7 +63,7 @@ export default defineCommand({
       defaults: {
         ...opened.defaults,
         enforcement: chain.enforcement,
-        sampling: { temperature: model.temperature, seed: 0 },
+        sampling: { temperature: model.temperature },
         prices: priceOf(settings.spending.price, opened.model.name),
       },
     });

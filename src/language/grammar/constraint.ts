@@ -20,7 +20,9 @@ export function answerConstraint(
 ): Pick<ContinueRequest, "allowedTokens"> {
   const body = tagSpec(profile, profile.answer)?.body;
   const { tokenizer } = model;
-  if (body?.kind !== "schema" || model.capabilities.grammar !== "masks" || !tokenizer) return {};
+  // What refers to itself is no regular expression: such an answer is only checked.
+  if (body?.kind !== "schema" || body.schema["$defs"] || model.capabilities.grammar !== "masks" || !tokenizer)
+    return {};
   const known = answers.get(profile) ?? new WeakMap<Tokenizer, AutomatonState>();
   answers.set(profile, known);
   let first = known.get(tokenizer);

@@ -6,7 +6,9 @@
 
 import { estimateTokens } from "../../base/count/token-estimate.ts";
 import type { ReplyEnd, ReplyPart } from "../../base/wire/reply-writer.ts";
+import { limitNames } from "../../chain/limits.ts";
 import type { CallUsage } from "../../core/model.ts";
+import { isClosed } from "../../core/trajectory.ts";
 import { type ServedEvent, untold } from "../served-events.ts";
 
 /** How an API shows a chain. */
@@ -96,8 +98,14 @@ type End = Extract<ServedEvent, { type: "end" }>;
 
 /** How a chain ended, as replies end. */
 export function replyEnd(end: End): ReplyEnd {
-  const { reason } = end.trajectory.ending;
-  const finish = reason === "suspended" ? "tool_calls" : reason === "limit" ? "length" : "stop";
+  const { ending, segments } = end.trajectory;
+  const { reason, detail = "" } = ending;
+  const last = segments.at(-1);
+  const cut =
+    reason === "limit" ||
+    (reason === "suggested" && limitNames.some((name) => name === detail)) ||
+    (reason === "answered" && detail.startsWith("asked") && last !== undefined && !isClosed(last));
+  const finish = reason === "suspended" ? "tool_calls" : cut ? "length" : "stop";
   return { finish, usage: servedUsage(end), ...(end.stop !== undefined && { stop: end.stop }) };
 }
 

@@ -4,7 +4,7 @@
  */
 import type { Json } from "../../core/json-value.ts";
 import { type ServedEvent, untold } from "../served-events.ts";
-import { servedUsage } from "./reply-parts.ts";
+import { replyEnd, servedUsage } from "./reply-parts.ts";
 
 export interface UiProjectionOptions {
   messageId: string;
@@ -75,7 +75,7 @@ export function uiProjection(options: UiProjectionOptions): UiProjection {
           const { promptTokens, completionTokens, cachedTokens, reasoningTokens } = servedUsage(event);
           const tokens = { prompt: promptTokens, completion: completionTokens, cached: cachedTokens };
           const data = { ...tokens, reasoning: reasoningTokens, toolCalls: usage.toolCalls, ending: trajectory.ending };
-          const finishReason = trajectory.ending.reason === "limit" ? "length" : "stop";
+          const finishReason = replyEnd(event).finish === "length" ? "length" : "stop";
           return [
             ...closeAnswer(),
             { type: "data-usage", data },

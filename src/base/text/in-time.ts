@@ -1,10 +1,10 @@
 /**
- * Work with patterns that came with a model folder, within a time: a pattern may take exponential time on a short text, and
+ * Work with patterns that others wrote (a model folder, a client's schema), within a time: a pattern may take exponential time on a short text, and
  * nothing in the language can stop it but the engine's own watchdog.
  */
 import { Script } from "node:vm";
-import { budgets } from "../core/budget.ts";
-import { CoaError } from "../core/errors.ts";
+import { budgets } from "../../core/budget.ts";
+import { CoaError } from "../../core/errors.ts";
 
 /** A text this short is split at once by a simple pattern: the watchdog would take longer than the work. */
 const shortText = 1000;
