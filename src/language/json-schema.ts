@@ -5,7 +5,7 @@
  */
 import { isIPv4, isIPv6 } from "node:net";
 import { fencedBlocks } from "../base/text/fences.ts";
-import { inTime } from "../base/text/in-time.ts";
+import { inTime } from "../core/in-time.ts";
 import type { JsonSchema } from "../core/tool.ts";
 
 /** What is wrong with a schema or a value, and where. */

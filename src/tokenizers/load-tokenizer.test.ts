@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import { Template } from "@huggingface/jinja";
 import { Tokenizer as Library } from "@huggingface/tokenizers";
-import { isSimple } from "../base/text/in-time.ts";
+import { isSimple } from "../core/in-time.ts";
 import type { Tokenizer } from "../core/tokenizer.ts";
 import { loadTokenizer, tokenizerFromJson } from "./load-tokenizer.ts";
 

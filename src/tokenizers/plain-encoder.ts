@@ -6,7 +6,7 @@
  * For byte-level BPE the ids of each word are remembered: texts repeat words, and merging is the slow part.
  */
 import { Tokenizer as Library } from "@huggingface/tokenizers";
-import { inTime, isSimple } from "../base/text/in-time.ts";
+import { inTime, isSimple } from "../core/in-time.ts";
 import { toByteLevel } from "./byte-level.ts";
 import { specialPattern } from "./special-strings.ts";
 import { type ComponentJson, flattenComponent, type TokenizerConfig, type TokenizerJson } from "./tokenizer-json.ts";

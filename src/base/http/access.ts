@@ -45,7 +45,7 @@ export function checkOrigin(header: (name: string) => string | undefined, option
   const name = host.replace(/:\d+$/, "").toLowerCase();
   const hosts = options.hosts ?? [];
   if (!loopbackNames.has(name) && !hosts.includes("*") && !hosts.includes(name) && !hosts.includes(host)) {
-    throw new Refusal(403, `this server is not known as "${host}": its owner can allow the name (--public-host)`);
+    throw new Refusal(403, `this server is not known as "${host}": its owner can allow the name (server.publicHosts)`);
   }
   const origin = header("origin");
   if (origin === undefined || options.origins?.includes(origin) || options.origins?.includes("*")) return;

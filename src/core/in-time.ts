@@ -3,8 +3,8 @@
  * nothing in the language can stop it but the engine's own watchdog.
  */
 import { Script } from "node:vm";
-import { budgets } from "../../core/budget.ts";
-import { CoaError } from "../../core/errors.ts";
+import { budgets } from "./budget.ts";
+import { CoaError } from "./errors.ts";
 
 /** A text this short is split at once by a simple pattern: the watchdog would take longer than the work. */
 const shortText = 1000;
