@@ -6,7 +6,7 @@ import { textAt } from "./cut-text.ts";
 import { readRange } from "./open-catalog.ts";
 import type { ItemFilter, ItemSort } from "./query-items.ts";
 import { facetNames, sorts } from "./query-items.ts";
-import { askedItem, NotFound, type Reader } from "./reader.ts";
+import { askedItem, NotFound, type Reader, type StudioContext } from "./reader.ts";
 
 const largestPage = 500;
 const partCharacters = 100_000;
@@ -48,25 +48,16 @@ export const readText: Reader = (query, context) => {
 
 const mostBytes = 1 << 20;
 
-/** Whole lines after a place. */
-export interface LinesView {
-  lines: unknown[];
-  /** Where to read on. */
-  next: number;
-  size: number;
-  /** Lines that are not JSON. */
-  bad: number;
-}
-
 /** `GET /api/lines?file=…&from=…`: new lines, so that live curves grow without a line sent twice. Only files of the catalog. */
-export const readLines: Reader = (query, { catalog, root }) => {
+export function readLines(query: URLSearchParams, { catalog, root }: StudioContext) {
   const path = join(root, query.get("file") ?? "");
   const file = catalog.files().find((one) => one.path === path);
   if (!file) throw new NotFound(`${query.get("file")} is not one of the files that were opened`);
   const from = Math.max(0, Number(query.get("from") ?? 0) || 0);
   const bytes = readRange(path, from, Math.max(0, Math.min(mostBytes, file.size - from)));
   const end = bytes.lastIndexOf(10) + 1;
-  const view: LinesView = { lines: [], next: from + end, size: file.size, bad: 0 };
+  /** `next` is where to read on, `bad` counts lines that are not JSON. */
+  const view = { lines: [] as unknown[], next: from + end, size: file.size, bad: 0 };
   for (const line of bytes.subarray(0, end).toString("utf8").split("\n")) {
     if (line.trim() === "") continue;
     const value = parseJson(line);
@@ -74,4 +65,7 @@ export const readLines: Reader = (query, { catalog, root }) => {
     else view.lines.push(value);
   }
   return view;
-};
+}
+
+/** Whole lines after a place. */
+export type LinesView = ReturnType<typeof readLines>;

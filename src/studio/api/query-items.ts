@@ -30,20 +30,6 @@ export interface ItemFilter {
   values?: Partial<Record<FacetName, string[]>>;
 }
 
-export interface ItemPage {
-  rows: ItemView[];
-  total: number;
-  offset: number;
-}
-
-/** The values of one facet with how many items have each. */
-export interface FacetView {
-  name: FacetName;
-  values: { value: string; count: number }[];
-  /** Values that are not listed. */
-  more: number;
-}
-
 /** What lists can be narrowed by, in the order that the page shows. */
 export const facetNames: readonly FacetName[] = ["origin", "system", "family", "ending", "reward", "file"];
 /** What lists can be sorted by, with the column. */
@@ -161,6 +147,7 @@ export function itemQueries(catalog: Catalog, root: string) {
         return {
           name,
           values: sorted.slice(0, 40).map(([value, count]) => ({ value, count })),
+          /** Values that are not listed. */
           more: Math.max(0, sorted.length - 40),
         };
       });
@@ -191,6 +178,12 @@ export function itemQueries(catalog: Catalog, root: string) {
       }),
   };
 }
+
+/** A part of a list. */
+export type ItemPage = ReturnType<ItemQueries["page"]>;
+
+/** The values of one facet with how many items have each. */
+export type FacetView = ReturnType<ItemQueries["facets"]>[number];
 
 /** Every question about items. */
 export type ItemQueries = ReturnType<typeof itemQueries>;

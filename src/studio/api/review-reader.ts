@@ -8,7 +8,7 @@ import { type ChainView, chainView } from "./chain-view.ts";
 import { filterOf } from "./item-readers.ts";
 import type { ItemView } from "./query-items.ts";
 import { readItem } from "./read-item.ts";
-import { NotFound, type Reader, type StudioContext } from "./reader.ts";
+import { NotFound, type StudioContext } from "./reader.ts";
 
 /** A chain in review. */
 export interface ReviewedChain {
@@ -27,20 +27,8 @@ export interface ReviewedChain {
 /** How an entry of the queue is written in the address. */
 export type ReviewPlace = Record<"at" | "in", string>;
 
-export interface ReviewView {
-  shown?: ReviewedChain;
-  /** From 1; 0 where the queue is empty. */
-  position: number;
-  total: number;
-  counts: Record<"open" | "keep" | "drop" | "edit", number>;
-  before?: ReviewPlace;
-  after?: ReviewPlace;
-  /** What of the annotations can't be read. */
-  problems: readonly string[];
-}
-
 /** `GET /api/review?only=open&at=…&in=…`: one chain, and where the queue continues. */
-export const readReview: Reader = async (query, context): Promise<ReviewView> => {
+export async function readReview(query: URLSearchParams, context: StudioContext) {
   const { items, annotations } = context;
   const ids = items.ids(filterOf(query));
   const verdicts = await annotations.verdicts();
@@ -63,16 +51,23 @@ export const readReview: Reader = async (query, context): Promise<ReviewView> =>
     return { at: key, in: file };
   };
   const place = askedPlace(query, context, ids) ?? next(0, 1);
-  const about = { total: ids.length, counts, problems: annotations.problems() };
-  if (place === undefined) return { ...about, position: 0 };
   return {
-    ...about,
-    shown: reviewed(items.byId(ids[place]!)!, verdicts, context),
-    position: place + 1,
-    before: placeOf(next(place - 1, -1)),
-    after: placeOf(next(place + 1, 1)),
+    total: ids.length,
+    counts,
+    /** What of the annotations can't be read. */
+    problems: annotations.problems(),
+    /** From 1; 0 where the queue is empty. */
+    position: place === undefined ? 0 : place + 1,
+    ...(place !== undefined && {
+      shown: reviewed(items.byId(ids[place]!)!, verdicts, context),
+      before: placeOf(next(place - 1, -1)),
+      after: placeOf(next(place + 1, 1)),
+    }),
   };
-};
+}
+
+/** The queue as the browser draws it. */
+export type ReviewView = Awaited<ReturnType<typeof readReview>>;
 
 /** The place of the entry that the address names; undefined where it names none. */
 function askedPlace(query: URLSearchParams, { items }: StudioContext, ids: Int32Array): number | undefined {

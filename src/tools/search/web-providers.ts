@@ -13,8 +13,8 @@ import type { SearchProvider, SearchResult } from "./search-provider.ts";
 interface Service {
   /** Environment variables that hold the key (or, for SearXNG, the address), in order of preference. */
   variables: readonly string[];
+  /** Absent where users name their own instance, which needs no key. */
   endpoint?: string;
-  needsKey: boolean;
   /** Starts per second, well within what the service allows on its common plans. */
   perSecond: number;
   maxCount: number;
@@ -38,7 +38,6 @@ const services = {
   serper: {
     variables: ["SERPER_API_KEY", "WEB_SEARCH_SERPER_API_KEY"],
     endpoint: "https://google.serper.dev/search",
-    needsKey: true,
     perSecond: 50,
     maxCount: 100,
     request: (url, q, num, key) => ({ url, method: "POST", headers: { "x-api-key": key }, body: { q, num } }),
@@ -48,7 +47,6 @@ const services = {
   serpapi: {
     variables: ["SERPAPI_API_KEY", "SERPAPI_KEY"],
     endpoint: "https://serpapi.com/search.json",
-    needsKey: true,
     perSecond: 5,
     maxCount: 100,
     request: (endpoint, q, num, key) => ({ url: withQuery(endpoint, { engine: "google", q, num, api_key: key }) }),
@@ -58,13 +56,9 @@ const services = {
   brave: {
     variables: ["BRAVE_API_KEY", "BRAVE_SEARCH_API_KEY"],
     endpoint: "https://api.search.brave.com/res/v1/web/search",
-    needsKey: true,
     perSecond: 20,
     maxCount: 20,
-    request: (endpoint, q, count, key) => ({
-      url: withQuery(endpoint, { q, count }),
-      headers: { "x-subscription-token": key },
-    }),
+    request: (url, q, count, key) => ({ url: withQuery(url, { q, count }), headers: { "x-subscription-token": key } }),
     list: (answer) => answer.web?.results,
     result: ({ title, url, description, age, page_age, profile }) => ({
       title, url, snippet: description, date: age ?? page_age, source: profile?.name,
@@ -73,7 +67,6 @@ const services = {
   tavily: {
     variables: ["TAVILY_API_KEY"],
     endpoint: "https://api.tavily.com/search",
-    needsKey: true,
     perSecond: 5,
     maxCount: 20,
     request: (url, query, max_results, key) => ({
@@ -85,25 +78,23 @@ const services = {
   exa: {
     variables: ["EXA_API_KEY"],
     endpoint: "https://api.exa.ai/search",
-    needsKey: true,
     perSecond: 8,
     maxCount: 100,
     request: (url, query, numResults, key) => ({
       url, method: "POST", headers: { "x-api-key": key }, body: { query, numResults, contents: { text: { maxCharacters: 600 } } },
     }), // biome-ignore format: short
     list: (answer) => answer.results,
-    result: ({ title, url, text, publishedDate, author }) => ({
+    result: ({ title, url, text: snippet, publishedDate: date, author: source }) => ({
       title,
       url,
-      snippet: text,
-      date: publishedDate,
-      source: author,
+      snippet,
+      date,
+      source,
     }),
   },
   searxng: {
     variables: ["SEARXNG_API_BASE", "SEARXNG_URL"],
     hintOn403: "add json to search.formats in the instance's settings.yml",
-    needsKey: false,
     perSecond: 10,
     maxCount: 50,
     request: (endpoint, q) => ({
@@ -124,7 +115,6 @@ export interface WebProviderOptions {
   keys?: string | readonly string[];
   /** Another address than the service's own; for SearXNG the address of the instance. */
   endpoint?: string;
-  perSecond?: number;
   retries?: number;
   timeoutMs?: number;
   backOffMs?: number;
@@ -135,26 +125,17 @@ export function webProvider(name: WebProviderName, options: WebProviderOptions =
   const service: Service = services[name];
   const endpoint = options.endpoint ?? service.endpoint;
   if (!endpoint) throw new UsageError(`${name} needs its address: set ${service.variables[0]}`);
-  const keys = service.needsKey ? keyPool(options.keys ?? []) : undefined;
+  const keys = service.endpoint !== undefined ? keyPool(options.keys ?? []) : undefined;
   if (keys?.size === 0) throw new UsageError(`${name} needs an API key: set ${service.variables[0]}`);
-  const perSecond = options.perSecond ?? service.perSecond;
-  const limiter = rateLimiter({ perSecond, burst: perSecond });
+  const limiter = rateLimiter({ perSecond: service.perSecond, burst: service.perSecond });
   const { retries, timeoutMs, backOffMs } = options;
   return {
     name,
     async search(query, { count, signal }) {
       const wanted = Math.min(count, service.maxCount);
       const request = (key: string) => service.request(endpoint, query, wanted, key);
-      const answer = await requestJson({
-        service: name,
-        request,
-        keys,
-        limiter,
-        retries,
-        timeoutMs,
-        backOffMs,
-        signal,
-      }).catch((error: unknown) => {
+      const asked = { service: name, request, keys, limiter, retries, timeoutMs, backOffMs, signal };
+      const answer = await requestJson(asked).catch((error: unknown) => {
         if (!service.hintOn403 || !/HTTP 403/.test(messageOf(error))) throw error;
         throw new CoaError("tool", `${messageOf(error)} (${service.hintOn403})`, { cause: error });
       });
@@ -175,7 +156,7 @@ export function webProviderFromEnvironment(
   for (const candidate of name ? [name] : webProviderNames) {
     const service: Service = services[candidate];
     const value = service.variables.map((variable) => environment[variable]).find((text) => text);
-    if (value) return webProvider(candidate, service.needsKey ? { keys: value } : { endpoint: value });
+    if (value) return webProvider(candidate, service.endpoint !== undefined ? { keys: value } : { endpoint: value });
     if (name) throw new UsageError(`${name} is not set up: set ${service.variables.join(" or ")}`);
   }
   return undefined;
