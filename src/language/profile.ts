@@ -1,6 +1,6 @@
 /**
  * The language that a profile describes is regular: a small state machine (`startState`, `allowedNext`, `advance`) walks
- * it, and the system prompt, the runtime's check, the grammar, the validator and the format reward all ask that machine.
+ * it, and the system prompt, the runtime's check, the validator and the format reward all ask that machine.
  */
 import { CoaError, UsageError } from "../core/errors.ts";
 import {
@@ -17,6 +17,17 @@ export type { BodyFormat, Gate, Profile, TagSpec };
 
 /** How observations are written unless a profile says otherwise. */
 export const defaultStyle: ObservationStyle = { layout: "compact", maxCharacters: 8192 };
+
+/** What a profile has where it says nothing else. */
+const usual = {
+  think: "think",
+  observation: "observation",
+  answer: "answer",
+  maxParallelCalls: 1,
+  advice: [],
+  gates: [],
+  style: defaultStyle,
+};
 
 /** Where a chain is: all that the rules need to know of what was written. */
 export interface ChainState {
@@ -38,16 +49,7 @@ export function defineProfile(
   definition: Omit<Profile, "think" | "observation" | "answer" | "maxParallelCalls" | "advice" | "gates" | "style"> &
     Partial<Profile>,
 ): Profile {
-  const profile: Profile = {
-    think: "think",
-    observation: "observation",
-    answer: "answer",
-    maxParallelCalls: 1,
-    advice: [],
-    gates: [],
-    style: defaultStyle,
-    ...definition,
-  };
+  const profile: Profile = { ...usual, ...definition };
   const names = new Set(profile.tags.map((tag) => tag.name));
   const fail = (message: string): never => {
     throw new CoaError("format", `profile ${profile.name}: ${message}`);
@@ -75,15 +77,7 @@ export function defineProfile(
 /** A profile from data that somebody wrote: names that are usual may be left out, and what is wrong is named. */
 export function readProfile(value: unknown, where = "the profile"): Profile {
   const draft: Partial<Profile> = typeof value === "object" && value !== null ? value : {};
-  const usual = {
-    think: "think",
-    observation: "observation",
-    answer: "answer",
-    maxParallelCalls: 1,
-    advice: [],
-    gates: [],
-  };
-  const parsed = profileSchema.safeParse({ style: defaultStyle, ...usual, ...draft });
+  const parsed = profileSchema.safeParse({ ...usual, ...draft });
   if (!parsed.success) {
     const issues = parsed.error.issues.slice(0, 3).map((issue) => `${issue.path.join(".")}: ${issue.message}`);
     throw new UsageError(`${where} is not a profile: ${issues.join("; ")}`);

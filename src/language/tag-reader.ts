@@ -43,27 +43,13 @@ export interface TagReaderOptions {
   verbatim?: readonly string[];
 }
 
-interface KnownTags {
-  tags: ReadonlySet<string>;
-  verbatim: ReadonlySet<string>;
-  longest: number;
-}
+const knownTags = new WeakMap<TagReaderOptions, ReturnType<typeof readTags>>();
 
-const knownTags = new WeakMap<TagReaderOptions, KnownTags>();
-
-function tagsOf(options: TagReaderOptions): KnownTags {
-  let known = knownTags.get(options);
-  if (!known) {
-    const tags = new Set(options.tags);
-    tags.delete(looseText);
-    known = {
-      tags,
-      verbatim: new Set(options.verbatim),
-      longest: Math.max(0, ...options.tags.map((tag) => tag.length)),
-    };
-    knownTags.set(options, known);
-  }
-  return known;
+function readTags(options: TagReaderOptions) {
+  const tags = new Set(options.tags);
+  tags.delete(looseText);
+  const longest = Math.max(0, ...options.tags.map((tag) => tag.length));
+  return { tags, verbatim: new Set(options.verbatim), longest };
 }
 
 const isNameCode = (code: number) =>
@@ -72,7 +58,9 @@ const leadingSpace = /^\s*/;
 
 /** Makes a reader that reports to `sink`. */
 export function tagReader(options: TagReaderOptions, sink: TagReaderSink) {
-  const { tags, verbatim, longest } = tagsOf(options);
+  const known = knownTags.get(options) ?? readTags(options);
+  knownTags.set(options, known);
+  const { tags, verbatim, longest } = known;
 
   let open: string | undefined; // tag of the segment being read; looseText when outside any tag but text has come
   let inside = false; // open is a real tag

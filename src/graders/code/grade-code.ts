@@ -23,12 +23,8 @@ export interface CodeGradeOptions {
   scoring?: Scoring;
   /** Run every test, or stop at the first that fails; stopping is the official way and the default there. */
   tests?: "all" | "first-failure";
-  /** Where a task names none. */
-  timeLimitMs?: number;
-  memoryLimitMb?: number;
   /** Tests at the same time. */
   concurrency?: number;
-  outputCharacters?: number;
 }
 
 /** What one test did. */
@@ -70,12 +66,12 @@ export async function runTests(tests: CodeTests, answer: string, options: CodeGr
   const official = scoring === "official";
   const stopEarly = (options.tests ?? (official ? "first-failure" : "all")) === "first-failure";
   const { level } = sandbox;
-  const timeLimitMs = (tests.timeLimitMs ?? options.timeLimitMs ?? defaultTimeLimitMs) * (level.slowdown ?? 1);
+  const timeLimitMs = (tests.timeLimitMs ?? defaultTimeLimitMs) * (level.slowdown ?? 1);
   const limits = {
     cpuMs: timeLimitMs,
     wallMs: timeLimitMs * 2 + 2000,
-    memoryMb: tests.memoryLimitMb ?? options.memoryLimitMb ?? (official ? 4096 : 512),
-    outputCharacters: options.outputCharacters ?? 1_000_000,
+    memoryMb: tests.memoryLimitMb ?? (official ? 4096 : 512),
+    outputCharacters: 1_000_000,
   };
   let failed = false;
   const runOne = async (test: number): Promise<Omit<TestVerdict, "test">> => {
