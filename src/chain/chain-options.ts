@@ -3,9 +3,8 @@ import { optionNames } from "../base/work/check-options.ts";
 import type { ChainEvent } from "../core/events.ts";
 import type { Journal } from "../core/journal.ts";
 import type { Model, Prices } from "../core/model.ts";
-import type { ChainLanguage, Profile } from "../core/profile.ts";
+import type { Profile } from "../core/profile.ts";
 import type { Task } from "../core/task.ts";
-import type { Tool } from "../core/tool.ts";
 import type { Trajectory } from "../core/trajectory.ts";
 import { priceOf } from "../core/usage.ts";
 import { plainFor, tokenCounter } from "../language/observation.ts";
@@ -139,36 +138,34 @@ export function chainSetup(options: ChainOptions) {
 /** The options with their defaults filled in: made once, used by all chains of a batch. */
 export type ChainSetup = ReturnType<typeof chainSetup>;
 
-interface Derived {
-  tools: ReadonlyMap<string, Tool>;
-  language: ChainLanguage;
-  reading: Profile;
-  prompt(): string;
-}
-
-const known = new WeakMap<Profile, { tools: ToolSet; clientTools: readonly KnownTool[]; derived: Derived }>();
+const known = new WeakMap<
+  Profile,
+  { tools: ToolSet; clientTools: readonly KnownTool[]; derived: ReturnType<typeof derive> }
+>();
 
 /** What follows from profile and tools alone; the last is kept, because chains come in thousands alike. */
-function derived({ profile, tools, clientTools = [] }: ChainOptions): Derived {
+function derived(options: ChainOptions) {
+  const { profile, tools, clientTools = [] } = options;
   const last = known.get(profile);
   if (last && sameTools(last.tools, tools) && sameTools(last.clientTools, clientTools)) return last.derived;
+  const made = derive(options);
+  const kept = { tools: Array.isArray(tools) ? [...tools] : { ...tools }, clientTools: [...clientTools] };
+  known.set(profile, { ...kept, derived: made });
+  return made;
+}
+
+function derive({ profile, tools, clientTools = [] }: ChainOptions) {
   const byName = toolsByName(tools, clientTools);
   const list = [...byName.values()];
   const exact = withTools(profile, list);
   const missing = toolTags(profile).filter((tag) => !exact.tags.some((other) => other.name === tag.name));
   let text: string | undefined;
-  const made: Derived = {
+  return {
     tools: byName,
     language: { profile: exact, tools: describeTools(list) },
     reading: missing.length === 0 ? exact : { ...exact, tags: [...exact.tags, ...missing] },
     prompt: () => (text ??= systemPrompt(exact, list)),
   };
-  known.set(profile, {
-    tools: Array.isArray(tools) ? [...tools] : { ...tools },
-    clientTools: [...clientTools],
-    derived: made,
-  });
-  return made;
 }
 
 function sameTools(a: object, b: object): boolean {

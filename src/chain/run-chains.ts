@@ -37,13 +37,10 @@ export async function* runChains(
   const { concurrency = 8, samples = 1, journal } = options;
   const maxLive = options.maxLive ?? concurrency * 4;
   const controller = new AbortController();
-  const onAbort = () => controller.abort(options.signal?.reason);
-  if (options.signal?.aborted) onAbort();
-  else options.signal?.addEventListener("abort", onAbort, { once: true });
   const shared: ChainOptions = {
     ...options,
     model: limitedModel(options.model, semaphore(concurrency)),
-    signal: controller.signal,
+    signal: AbortSignal.any([controller.signal, ...(options.signal ? [options.signal] : [])]),
   };
   const setup = chainSetup(shared);
   const replays = journal ? await readReplays(journal) : undefined;
@@ -57,11 +54,7 @@ export async function* runChains(
         : { ...setup, sampling: { ...setup.sampling, seed: sampleSeed(seed, task.id, sample) } };
     return runPrepared(id, task, own, replays?.get(id) ?? emptyReplay());
   };
-  try {
-    yield* asTheyEnd(each(tasks, samples), { concurrency: maxLive, stop: () => controller.abort() }, run);
-  } finally {
-    options.signal?.removeEventListener("abort", onAbort);
-  }
+  yield* asTheyEnd(each(tasks, samples), { concurrency: maxLive, stop: () => controller.abort() }, run);
 }
 
 async function* each(tasks: Iterable<Task> | AsyncIterable<Task>, samples: number) {

@@ -16,12 +16,9 @@ export async function* streamChain(task: Task, options: ChainOptions): AsyncGene
   let wake: () => void = () => {};
   let finished = false;
   const controller = new AbortController();
-  const onAbort = () => controller.abort(options.signal?.reason);
-  if (options.signal?.aborted) onAbort();
-  else options.signal?.addEventListener("abort", onAbort, { once: true });
   const running = runChain(task, {
     ...options,
-    signal: controller.signal,
+    signal: AbortSignal.any([controller.signal, ...(options.signal ? [options.signal] : [])]),
     onEvent(event) {
       options.onEvent?.(event);
       events.push(event);
@@ -42,7 +39,6 @@ export async function* streamChain(task: Task, options: ChainOptions): AsyncGene
     }
     await running;
   } finally {
-    options.signal?.removeEventListener("abort", onAbort);
     controller.abort();
   }
 }

@@ -14,19 +14,9 @@ import { compact, isCrowded } from "./compaction.ts";
 import { iterateWithDeadline } from "./deadline.ts";
 import { type CallPlan, type LimitName, planCall } from "./limits.ts";
 import { type ModelTurn, modelTurn, type TurnFinish } from "./model-turn.ts";
-import type { WrittenTurn } from "./moves.ts";
-
-export interface TakenTurn extends WrittenTurn {
-  /** How its last call ended; undefined where the limits allowed none. */
-  finish: TurnFinish | undefined;
-  /** The limit that ended it, or for which the model was asked to answer. */
-  limit: LimitName | undefined;
-  /** The model was asked to answer in this turn. */
-  asked: boolean;
-}
 
 /** Lets the model write. Its segments are in the chain when this returns, or throws because the model failed. */
-export async function takeTurn(run: ChainRun): Promise<TakenTurn> {
+export async function takeTurn(run: ChainRun) {
   const turn = modelTurn({
     profile: run.reading,
     firstIndex: run.context.segments.length,
@@ -34,8 +24,8 @@ export async function takeTurn(run: ChainRun): Promise<TakenTurn> {
     onEvent: run.onEvent,
     now: run.elapsedMs,
   });
-  let finish: TurnFinish | undefined;
-  let limit: LimitName | undefined;
+  let finish: TurnFinish | undefined; // how its last call ended; undefined where the limits allowed none
+  let limit: LimitName | undefined; // that ended it, or for which the model was asked to answer
   let asked = false;
   try {
     for (;;) {
