@@ -4,6 +4,8 @@ import { mkdtemp, readdir, readFile, rm, stat, writeFile } from "node:fs/promise
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
+import { setFlagsFromString } from "node:v8";
+import { runInNewContext } from "node:vm";
 import { noPostgres, startPostgres } from "../../../test/fixtures/postgres.ts";
 import type { Json } from "../../core/json-value.ts";
 import { emptyUsage } from "../../core/usage.ts";
@@ -330,6 +332,26 @@ describe("the file of a store", () => {
     for (const name of await readdir(at))
       assert.ok(!(await readFile(join(at, name))).includes("secret-of-ada"), `${name} holds what was deleted`);
     assert.ok((await size()) < sizes[0]! / 4, "its room is free again");
+    await store.close();
+  });
+
+  it("keeps in memory nothing of what it stores", async () => {
+    setFlagsFromString("--expose-gc");
+    const collect: () => void = runInNewContext("gc");
+    const store = await openServeStore(join(folder, "memory"));
+    const text = "x".repeat(20_000);
+    const save = (id: string) => store.responses.save({ id, owner: "ada", response: response(id, text), input: [] });
+    const used = () => {
+      collect();
+      return process.memoryUsage().heapUsed;
+    };
+    for (let round = 0; round < 2; round++)
+      await Promise.all(Array.from({ length: 100 }, (_, n) => save(`a${round}-${n}`)));
+    const before = used();
+    for (let round = 0; round < 10; round++)
+      await Promise.all(Array.from({ length: 100 }, (_, n) => save(`b${round}-${n}`)));
+    const grown = used() - before;
+    assert.ok(grown < 4e6, `1,000 responses of 20 kB took ${grown} bytes of the heap`);
     await store.close();
   });
 
