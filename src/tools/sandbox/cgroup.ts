@@ -5,35 +5,15 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 
-/** One group that can hold one run at a time. */
-export interface ControlGroup {
-  /** Moves a process, and with it all that it will start, into the group. */
-  join(pid: number): void;
-  limit(limits: GroupLimits): void;
-  /** How often the kernel has killed for lack of memory since the group was made. */
-  memoryKills(): number;
-  /** Whether the last of its processes is gone; until then it has less room than its limits say. */
-  isEmpty(): boolean;
-  remove(): void;
-}
-
 export interface GroupLimits {
   memoryMb: number;
   processes: number;
 }
 
-export interface ControlGroups {
-  readonly version: 1 | 2;
-  /** A free group with these limits; give it back with `free`. */
-  take(limits: GroupLimits): ControlGroup;
-  free(group: ControlGroup): void;
-  close(): void;
-}
-
 const prefix = "coa-sandbox-";
 
 /** Finds a place where groups can be made, or undefined. `parent` names a delegated cgroup v2 folder. */
-export function controlGroups(root = "/sys/fs/cgroup", parent?: string): ControlGroups | undefined {
+export function controlGroups(root = "/sys/fs/cgroup", parent?: string) {
   if (process.platform !== "linux") return undefined;
   const folders = parent ? [parent] : placesIn(root);
   if (!folders) return undefined;
@@ -50,7 +30,8 @@ export function controlGroups(root = "/sys/fs/cgroup", parent?: string): Control
   const all: ControlGroup[] = [];
   return {
     version,
-    take(limits) {
+    /** A free group with these limits; give it back with `free`. */
+    take(limits: GroupLimits) {
       const at = idle.findLastIndex((one) => one.isEmpty());
       let [group] = at < 0 ? [] : idle.splice(at, 1);
       if (!group) {
@@ -60,13 +41,16 @@ export function controlGroups(root = "/sys/fs/cgroup", parent?: string): Control
       group.limit(limits);
       return group;
     },
-    free: (group) => void idle.push(group),
+    free: (group: ControlGroup) => void idle.push(group),
     close() {
       for (const group of all.splice(0)) group.remove();
       idle.length = 0;
     },
   };
 }
+
+/** Where groups can be made. */
+export type ControlGroups = NonNullable<ReturnType<typeof controlGroups>>;
 
 function placesIn(root: string): string[] | undefined {
   const [memory, pids] = [join(root, "memory"), join(root, "pids")];
@@ -87,22 +71,25 @@ function freshName(parents: string[]): string {
   return parents.some((parent) => existsSync(join(parent, name))) ? freshName(parents) : name;
 }
 
-function make(parents: string[], version: 1 | 2): ControlGroup {
+function make(parents: string[], version: 1 | 2) {
   const name = freshName(parents);
   const folders = parents.map((parent) => join(parent, name));
   for (const folder of folders) mkdirSync(folder, { recursive: true });
   const memory = folders[0] as string;
   let limited = "";
   return {
+    /** Whether the last of its processes is gone; until then it has less room than its limits say. */
     isEmpty: () => folders.every((folder) => readFileSync(join(folder, "cgroup.procs"), "utf8") === ""),
-    limit(limits) {
+    limit(limits: GroupLimits) {
       const wanted = `${limits.memoryMb} ${limits.processes}`;
       if (limited !== wanted) setLimits(folders, version, limits);
       limited = wanted;
     },
-    join(pid) {
+    /** Moves a process, and with it all that it will start, into the group. */
+    join(pid: number) {
       for (const folder of folders) writeFileSync(join(folder, "cgroup.procs"), `${pid}`);
     },
+    /** How often the kernel has killed for lack of memory since the group was made. */
     memoryKills() {
       try {
         const text = readFileSync(join(memory, version === 1 ? "memory.oom_control" : "memory.events"), "utf8");
@@ -120,6 +107,9 @@ function make(parents: string[], version: 1 | 2): ControlGroup {
     },
   };
 }
+
+/** One group that can hold one run at a time. */
+export type ControlGroup = ReturnType<typeof make>;
 
 function setLimits(folders: string[], version: 1 | 2, limits: GroupLimits): void {
   const [memory, pids = memory] = folders as [string, string?];

@@ -23,15 +23,6 @@ export interface Program {
   signal?: AbortSignal;
 }
 
-export interface OneShot {
-  readonly pid: number;
-  readonly alive: boolean;
-  /** Sends the program and waits for its end; to be called once. */
-  run(program: Program): Promise<SandboxResult>;
-  kill(): void;
-  readonly exited: Promise<void>;
-}
-
 /**
  * What the child's Python does first: it takes its limits and the program from descriptor 3, lowers the limits for good
  * (they are hard limits, so nothing that follows can raise them again), closes what it inherited and becomes the program.
@@ -78,7 +69,7 @@ export async function startOneShot(options: {
   tells?: boolean;
   /** Written to descriptor 5 at once. */
   filter?: Uint8Array;
-}): Promise<OneShot> {
+}) {
   const { prepare, tells, user, filter } = options;
   const child = spawn(options.command, options.args, {
     env: {},
@@ -202,11 +193,15 @@ export async function startOneShot(options: {
     get alive() {
       return ended === undefined && !killed;
     },
+    /** Sends the program and waits for its end; to be called once. */
     run,
     kill,
     exited,
   };
 }
+
+/** A process that waits for its one program. */
+export type OneShot = Awaited<ReturnType<typeof startOneShot>>;
 
 const killedByCpuLimit = 128 + 24; // SIGXCPU, as a shell tells it
 

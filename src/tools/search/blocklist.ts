@@ -6,25 +6,23 @@
 import { ToolError } from "../../core/errors.ts";
 import type { Tool } from "../../core/tool.ts";
 
-export interface Blocklist {
-  readonly entries: readonly string[];
-  /** Why a text that is or holds an address is blocked, or undefined. */
-  refusal(text: string): string | undefined;
-}
-
 /** Reads a blocklist; lines starting with `#` are comments. */
-export function blocklist(entries: Iterable<string>): Blocklist {
+export function blocklist(entries: Iterable<string>) {
   const list = [...entries].map((entry) => entry.trim()).filter((entry) => entry !== "" && !entry.startsWith("#"));
   const rules = list.map((entry) => ({ entry, matches: matcher(entry) }));
   return {
     entries: list,
-    refusal(text) {
+    /** Why a text that is or holds an address is blocked, or undefined. */
+    refusal(text: string) {
       const plain = plainAddress(text);
       const rule = rules.find(({ matches }) => matches(plain));
       return rule && `blocked by the rule "${rule.entry}"`;
     },
   };
 }
+
+/** Pages that must not be found or read. */
+export type Blocklist = ReturnType<typeof blocklist>;
 
 /** Where questions and answers of the benchmarks we measure with are known to lie. */
 export const benchmarkBlocklist: readonly string[] = [
