@@ -9,7 +9,8 @@ import type { TeamAgent, TeamRun, TeamToolCall } from "../core/team-run.ts";
 import { nameFromCall, toldName } from "./agent-name.ts";
 import { assembleRun, type CallParts } from "./assemble-run.ts";
 import { argumentsKey } from "./call-threads.ts";
-import { callsToRuns, inOrder, type RunGroup } from "./calls-to-runs.ts";
+import { callGroups, callsToRuns, inOrder, type RunGroup } from "./calls-to-runs.ts";
+import { passagesOf, quoteIndex } from "./quotes.ts";
 import { addTo, type RecordedCall } from "./recorded-call.ts";
 import { ancestors, type TraceSpan } from "./trace-span.ts";
 
@@ -23,7 +24,7 @@ export function traceGroups(
   spans: readonly TraceSpan[],
   source: string,
   wire = new Set<RecordedCall>(),
-): (RunGroup & { traceId: string })[] {
+): (RunGroup & { traceId: string; bare: boolean })[] {
   const traces = new Map<string, TraceSpan[]>();
   for (const span of spans) {
     addTo(traces, span.traceId, span);
@@ -39,6 +40,8 @@ export function traceGroups(
     const session = own.find((span) => span.session !== undefined)?.session;
     return {
       traceId,
+      /** It holds no model call at all. */
+      bare: !own.some(({ kind }) => kind === "model"),
       calls,
       runs: runs.map((run, index) => ({
         ...run,
@@ -49,7 +52,8 @@ export function traceGroups(
   });
 }
 
-type FindWire = (call: CallParts) => RecordedCall | undefined;
+/** Finds the recorded calls of a trace; none where trace and recording hold only a part of each other. */
+type FindWire = (calls: readonly CallParts[]) => ReadonlyMap<CallParts, RecordedCall> | "parts";
 
 function wireIndex(wire: ReadonlySet<RecordedCall>): FindWire {
   const index = new Map<string, RecordedCall[]>();
@@ -57,16 +61,33 @@ function wireIndex(wire: ReadonlySet<RecordedCall>): FindWire {
     if (call.responseId) addTo(index, `response ${call.responseId}`, call);
     for (const tool of call.toolCalls) if (tool.id) addTo(index, `tool ${tool.id}`, call);
   }
-  return (parts) => {
+  let familyOf: Map<string, readonly RecordedCall[]> | undefined;
+  const one = (parts: CallParts, used: ReadonlySet<RecordedCall>) => {
     const keys = parts.toolCalls.map((tool) => `tool ${tool.id}`);
     if (parts.responseId !== undefined) keys.unshift(`response ${parts.responseId}`);
     for (const key of keys) {
       // Each call of the wire is used once: some servers give several answers the same id.
-      const free = (index.get(key) ?? []).filter((call) => wire.has(call));
+      const free = (index.get(key) ?? []).filter((call) => wire.has(call) && !used.has(call));
       const found = free.find((call) => call.text === parts.text) ?? free[0];
       if (found) return found;
     }
     return undefined;
+  };
+  return (calls) => {
+    const used = new Set<RecordedCall>();
+    const found = new Map<CallParts, RecordedCall>();
+    for (const parts of calls) {
+      const call = one(parts, used);
+      if (call) found.set(parts, call);
+      if (call) used.add(call);
+    }
+    if (found.size === 0) return found;
+    familyOf ??= new Map(
+      callGroups([...wire], "proxy").flatMap(({ calls: family }) => family.map(({ id }) => [id, family] as const)),
+    );
+    const ids = new Set([...used].map(({ id }) => id));
+    const isWhole = [...ids].every((id) => familyOf!.get(id)?.every((call) => ids.has(call.id)) ?? true);
+    return isWhole && calls.every((parts) => found.has(parts) || parts.error !== undefined) ? found : "parts";
   };
 }
 
@@ -92,11 +113,11 @@ function traceToRuns(
     return { span, agent, parts: partsOf(span, agent?.id ?? "root") };
   });
   attachTools(spans, byId, placed);
-  let joined = 0;
-  for (const { parts } of placed) {
-    const call = find(parts);
-    if (!call) continue;
-    joined++;
+  const wired = find(placed.map(({ parts }) => parts));
+  // What was recorded is exact: a trace that has only some of its calls, or some of whose calls it lacks, adds nothing.
+  if (wired === "parts") return [];
+  const joined = wired.size;
+  for (const [parts, call] of wired) {
     take(call);
     takeWire(parts, call);
   }
@@ -106,6 +127,11 @@ function traceToRuns(
   cuts.push(...spans.filter((span) => span.kind === "tool" && joined === 0).flatMap((span) => span.cut ?? []));
   if (placed.every(({ agent }) => agent === undefined)) return fromThreads(traceId, source, placed, cuts);
   const agents = agentsOf(spans, byId, placed);
+  const outermost = agents.filter((agent) => agent.parentCallId === undefined && agent.handoffFrom === undefined);
+  const said = outermost.length === 1 ? outermost[0]!.report : undefined;
+  // Code that computes the answer is the last thing an agent writes: what it gave back is what the code returned.
+  const last = placed.findLast(({ parts }) => parts.agentId === outermost[0]?.spanId)?.parts.toolCalls.at(-1);
+  if (said !== undefined && last?.error === undefined && last) last.result ??= said;
   const agentOfSpan = new Map(agents.map((agent) => [agent.spanId, agent.id]));
   const run = assembleRun({
     id: traceId,
@@ -114,6 +140,8 @@ function traceToRuns(
     calls: placed.map(({ parts }) => ({ ...parts, agentId: agentOfSpan.get(parts.agentId) ?? agents[0]!.id })),
     truncated: cuts.length > 0,
     notes: [...new Set(cuts)].slice(0, 5),
+    // What the outermost agent gave back, where the trace says so.
+    ...(said !== undefined && { answer: said }),
   });
   return [run];
 }
@@ -203,6 +231,8 @@ function attachTools(
       named.find((one) => text !== undefined && argumentsKey(one.arguments) === argumentsKey(text)) ??
       (callId === undefined ? named.at(-1) : undefined);
     const caller = near.findLast(({ parts }) => parts.toolCalls.length === 0 || parts.text === "") ?? near.at(-1);
+    // A tool that code called is part of what the code did.
+    if (!tool && near.at(-1)?.parts.toolCalls.some((one) => one.name === "python_interpreter")) continue;
     if (!tool && caller) {
       tool = { id: callId ?? span.id, name, arguments: text ?? "" };
       caller.parts.toolCalls.push(tool);
@@ -269,7 +299,11 @@ function agentsOf(
       (one) => one.kind === "handoff" && one.handoff?.to === span.agent?.name && one.startedAt <= span.startedAt,
     );
     const from = handed && ancestors(handed, byId).find((one) => ids.has(one) && one !== span);
-    const handoffFrom = tool ? undefined : (from ?? parent);
+    const before = placed.findLast(({ agent, span: one }) => agent === parent && one.startedAt <= span.startedAt);
+    // Called from code that its caller wrote.
+    const code = before?.parts.toolCalls.find((one) => one.name === "python_interpreter");
+    const parentCallId = tool?.tool?.callId ?? (parent && code?.id);
+    const handoffFrom = tool || parentCallId !== undefined ? undefined : (from ?? parent);
     const first = placed.find(({ agent }) => agent === span)?.parts.messages;
     const system = span.agent?.instructions ?? first?.find((message) => message.role === "system")?.content ?? "";
     return {
@@ -280,9 +314,30 @@ function agentsOf(
         (tool?.tool ? nameFromCall({ id: "", arguments: "", ...tool.tool }) : (toldName(system) ?? span.name)),
       ...(span.agent?.instructions !== undefined && { instructions: span.agent.instructions }),
       ...(span.agent?.tools && { tools: span.agent.tools }),
-      ...(tool?.tool?.callId !== undefined && { parentCallId: tool.tool.callId }),
+      ...(span.agent?.report !== undefined && { report: span.agent.report }),
+      ...(parentCallId !== undefined && { parentCallId }),
       ...(handoffFrom && ids.has(handoffFrom) && { handoffFrom: ids.get(handoffFrom) }),
     };
   });
+  linkByQuotes(agents, placed);
   return rootless ? [{ id: "agent-0", spanId: "root", name: "root" }, ...agents] : agents;
+}
+
+/** Agents that a program ran one after another: each is given what those before it said. */
+function linkByQuotes(agents: readonly PlacedAgent[], placed: readonly Placed[]): void {
+  const loose = agents.filter(
+    ({ parentCallId, handoffFrom }) => parentCallId === undefined && handoffFrom === undefined,
+  );
+  if (loose.length < 2) return;
+  const callsOf = Map.groupBy(placed, ({ agent }) => agent?.id);
+  const said = quoteIndex<PlacedAgent>();
+  for (const agent of loose) {
+    const own = callsOf.get(agent.spanId) ?? [];
+    const prompt = own[0]?.parts.messages.map(({ content }) => content).join("\n") ?? "";
+    const read = new Set(said.in(prompt).flatMap((passage) => said.saidBy(passage)));
+    const [from, ...joins] = [...read].reverse();
+    if (from) agent.handoffFrom = from.id;
+    if (joins.length > 0) agent.joins = joins.map(({ id }) => id);
+    for (const passage of own.flatMap(({ parts }) => passagesOf(parts.text))) said.add(passage, agent);
+  }
 }

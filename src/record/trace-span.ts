@@ -13,7 +13,7 @@ export interface TraceSpan {
   kind: "agent" | "model" | "tool" | "handoff" | "other";
   startedAt: number;
   endedAt?: number;
-  agent?: { name?: string; instructions?: string; tools?: ToolDefinition[] };
+  agent?: { name?: string; instructions?: string; tools?: ToolDefinition[]; report?: string };
   call?: Partial<Omit<RecordedCall, "id" | "runId" | "agent" | "startedAt" | "endedAt">> & {
     /** The format names earlier messages without their text, so the history is put together again from the steps. */
     lossyHistory?: boolean;

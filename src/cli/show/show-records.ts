@@ -18,6 +18,9 @@ export const showRecordings: View = async (folder, asked) => {
   const notes: string[] = [];
   const index = await openRunIndex(folder, { onNote: (note) => notes.push(note) });
   const missed = await readUnrecorded(folder);
+  const bare = await index.bareTraces();
+  if (bare > 0)
+    notes.push(`${bare} traces hold no model call: instrument the client of the model too, or record it with a proxy`);
   if (missed.length > 0) notes.push(unrecordedText(missed));
   return runsShown(index, folder, asked, notes);
 };
@@ -44,7 +47,7 @@ export async function recordsShown(read: () => AsyncIterable<unknown>, from: str
   );
 }
 
-type RunsToShow = Omit<RunIndex, "close">;
+type RunsToShow = Omit<RunIndex, "close" | "bareTraces">;
 
 /** Runs that stand in a file one after another. */
 function runsOf(found: () => AsyncIterable<FoundRecord>): RunsToShow {

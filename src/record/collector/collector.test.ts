@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { after, describe, it } from "node:test";
 import { brotliCompressSync, gzipSync, zstdCompressSync } from "node:zlib";
 import { testSize } from "../../../test/fixtures/test-size.ts";
+import { openRunIndex } from "../recordings/run-index.ts";
 import { readRecordings } from "../recordings.ts";
 import { summariseRun } from "../run-summary.ts";
 import { startCollector } from "./start-collector.ts";
@@ -266,5 +267,10 @@ describe("collector", () => {
     }
     assert.deepEqual(problems, []);
     assert.deepEqual(await readRecordings(folder), []);
+    const bare = { traceId: "ab", spanId: "cd", name: "GET /", startTimeUnixNano: "1", endTimeUnixNano: "2" };
+    await send(`${url}/v1/traces`, JSON.stringify({ resourceSpans: [{ scopeSpans: [{ spans: [bare] }] }] }), {});
+    const index = await openRunIndex(folder);
+    assert.equal(await index.bareTraces(), 1, "a trace without a model call is counted");
+    index.close();
   });
 });

@@ -109,10 +109,16 @@ export function readFlattened(attributes: Json, prefix: string): Message[] {
     );
     if (at === undefined) break;
     const message = readChatMessage({
-      role: asString(attributes[`${at}.role`]) ?? "assistant",
-      content: asText(attributes[`${at}.content`]),
+      role: rolesOfText.get(asText(attributes[`${at}.role`])) ?? asString(attributes[`${at}.role`]) ?? "assistant",
+      content: asText(attributes[`${at}.content`]) || flattenedParts(attributes, `${at}.contents`),
     });
     if (!message) continue;
+    const before = messages.at(-1);
+    // What a text agent called is printed after what it wrote: on the wire both are one message.
+    if (attributes[`${at}.role`] === "tool-call" && before?.role === "assistant") {
+      before.content += `\n${message.content}`;
+      continue;
+    }
     const id = asString(attributes[`${at}.tool_call_id`]);
     if (message.role === "tool" && id) message.toolCallId = id;
     const calls = flattenedCalls(attributes, `${at}.tool_calls`);
@@ -120,6 +126,20 @@ export function readFlattened(attributes: Json, prefix: string): Message[] {
     messages.push(message);
   }
   return messages;
+}
+
+/** Roles of frameworks that write calls and results as text: on the wire they are the assistant's and the user's. */
+const rolesOfText = new Map([
+  ["tool-call", "assistant"],
+  ["tool-response", "user"],
+]);
+
+/** A content of several parts; what is not text has none here. */
+function flattenedParts(attributes: Json, prefix: string): string {
+  const texts: string[] = [];
+  for (let index = 0; attributes[`${prefix}.${index}.message_content.type`] !== undefined; index++)
+    texts.push(asText(attributes[`${prefix}.${index}.message_content.text`]));
+  return texts.filter((text) => text !== "").join("\n");
 }
 
 function flattenedCalls(attributes: Json, prefix: string): ToolCall[] {

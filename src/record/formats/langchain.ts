@@ -73,8 +73,10 @@ export function readLangChainOutput(value: unknown): NonNullable<TraceSpan["call
   const usage = asObject(kwargs["usage_metadata"]) ?? asObject(asObject(outputs?.["llmOutput"])?.["tokenUsage"]);
   const details = asObject(usage?.["input_token_details"]);
   const cached = asNumber(details?.["cache_read"]);
-  const responseId = asString(kwargs["id"]);
   const told = [kwargs["response_metadata"], kwargs["additional_kwargs"], generation?.["generationInfo"]].map(asObject);
+  // LangChain gives messages ids of its own; the server's is beside them.
+  const own = asString(kwargs["id"]) ?? "";
+  const responseId = asString(told[0]?.["id"]) ?? (/^(?:lc_)?run-/.test(own) ? undefined : own);
   const generated = asObject(generation?.["generation_info"]);
   const finish = [...told, generated]
     .map((one) => one?.["finish_reason"] ?? one?.["finishReason"] ?? one?.["stop_reason"] ?? one?.["done_reason"])
@@ -114,4 +116,29 @@ const machinery =
 /** Whether a chain is a graph of its own, that is an agent, and not a node or a runnable inside one. */
 export function isAgentChain(name: string, metadata: Record<string, unknown>): boolean {
   return !machinery.test(name) && name !== metadata["langgraph_node"];
+}
+
+/** The agent that a model run of a graph belongs to: by its name, or by the last subgraph in its checkpoint's place. */
+function graphAgent(metadata: Record<string, unknown>): string | undefined {
+  const place = (asString(metadata["langgraph_checkpoint_ns"]) ?? "").split("|").map((part) => part.split(":")[0]!);
+  const last = /^(?:model|agent|call_model|model_request)$/.test(place.at(-1)!) ? place.at(-2) : place.at(-1);
+  return asString(metadata["lc_agent_name"]) ?? (last || undefined);
+}
+
+/** Nodes of a graph in which a model was asked are its agents; `metadataOf` gives what LangChain noted on each run. */
+export function markGraphAgents(
+  spans: readonly TraceSpan[],
+  metadataOf: (span: TraceSpan) => Record<string, unknown>,
+): void {
+  const agents = new Set<string>();
+  for (const span of spans) {
+    const agent = span.kind === "model" ? graphAgent(metadataOf(span)) : undefined;
+    if (agent !== undefined) agents.add(`${span.traceId} ${agent}`);
+  }
+  for (const span of spans) {
+    if (span.kind !== "other" || !agents.has(`${span.traceId} ${span.name}`)) continue;
+    if (metadataOf(span)["langgraph_node"] !== span.name) continue;
+    span.kind = "agent";
+    span.agent = { name: span.name };
+  }
 }

@@ -7,6 +7,7 @@ import { cutText, sessionOf, type TraceSpan } from "../trace-span.ts";
 import {
   isAgentChain,
   langChainLosses,
+  markGraphAgents,
   readLangChainInput,
   readLangChainOutput,
   readLangChainToolOutput,
@@ -43,8 +44,9 @@ function mergeLangSmithRuns(runs: readonly Json[]): Json[] {
 }
 
 /** Trace spans of merged runs. */
-export function langSmithToSpans(runs: readonly Json[]): TraceSpan[] {
-  return mergeLangSmithRuns(runs).map((run) => {
+export function langSmithToSpans(given: readonly Json[]): TraceSpan[] {
+  const runs = mergeLangSmithRuns(given);
+  const spans = runs.map((run): TraceSpan => {
     const extra = asObject(run["extra"]) ?? {};
     const metadata = asObject(extra["metadata"]) ?? {};
     const name = asString(run["name"]) ?? "";
@@ -85,6 +87,9 @@ export function langSmithToSpans(runs: readonly Json[]): TraceSpan[] {
     if (run["run_type"] === "chain" && isAgentChain(name, metadata)) return { ...base, kind: "agent", agent: { name } };
     return base;
   });
+  const byId = new Map(runs.map((run) => [run["id"], asObject(asObject(run["extra"])?.["metadata"]) ?? {}]));
+  markGraphAgents(spans, ({ id }) => byId.get(id) ?? {});
+  return spans;
 }
 
 /** Feedback as an export sums it up: its mean under each key. */

@@ -15,19 +15,24 @@ import {
   readLangChainToolOutput,
 } from "./langchain.ts";
 import type { OtlpSpan } from "./otlp-spans.ts";
+import { readTextCall } from "./text-protocols.ts";
 
 type Mapped = Partial<TraceSpan> & { kind: TraceSpan["kind"] };
 
 /** Maps one span. */
 export function openInferenceSpan(span: OtlpSpan): Mapped {
-  const { attributes, name } = span;
+  const { attributes, name, scope } = span;
   const metadata = asObject(parseJson(attributes["metadata"])) ?? {};
   switch (attributes["openinference.span.kind"]) {
     case "LLM":
       return { kind: "model", call: llmCall(span) };
     case "TOOL": {
       const output = readLangChainToolOutput(attributes["output.value"]);
-      const input = asText(attributes["input.value"] ?? attributes["tool.parameters"]);
+      const given = asText(attributes["input.value"] ?? attributes["tool.parameters"]);
+      // As Python functions are called: what was named, and nothing where all was given by place.
+      const { args, kwargs } = asObject(parseJson(given)) ?? {};
+      const named = Array.isArray(args) && asObject(kwargs);
+      const input = named && args.length === 0 ? JSON.stringify(kwargs) : named ? "" : given;
       return {
         kind: "tool",
         tool: {
@@ -39,13 +44,23 @@ export function openInferenceSpan(span: OtlpSpan): Mapped {
         ...(output.error !== undefined && { error: output.error }),
       };
     }
-    case "AGENT":
-      return { kind: "agent", agent: { name: asString(attributes["agent.name"]) ?? name } };
+    case "AGENT": {
+      const told = asString(attributes["agent.name"]) ?? asString(attributes["graph.node.id"]) ?? plainName(name);
+      const output = asText(attributes["output.value"]);
+      const isText = output !== "" && parseJson(output) === undefined;
+      return { kind: "agent", agent: { name: told, ...(isText && { report: output }) } };
+    }
     case "CHAIN":
-      return isAgentChain(name, metadata) ? { kind: "agent", agent: { name } } : { kind: "other" };
+      // A graph of LangChain is an agent; of any other framework a chain is a step, a module or a pipeline.
+      return /langchain/i.test(scope) && isAgentChain(name, metadata) ? { kind: "agent", agent: { name } } : { kind: "other" }; // biome-ignore format: one rule
     default:
       return { kind: "other" };
   }
+}
+
+/** An agent's name without the method that was traced. */
+function plainName(name: string): string {
+  return name.replace(/\.(?:a?run(?:_stream)?|_?execute_(?:core|task)|a?kickoff(?:_async)?|a?invoke|__call__)$/, "");
 }
 
 function llmCall({ attributes }: OtlpSpan): NonNullable<TraceSpan["call"]> {
@@ -63,9 +78,13 @@ function llmCall({ attributes }: OtlpSpan): NonNullable<TraceSpan["call"]> {
   const cached = asNumber(attributes["llm.token_count.prompt_details.cache_read"]);
   const flat = Object.keys(attributes).some((key) => /^llm\.input_messages\..*\.image\.image\.url$/.test(key));
   const finish = attributes["llm.finish_reason"] ?? attributes["llm.output_messages.0.message.finish_reason"];
-  return {
+  const responseId = raw ? undefined : asString(asObject(parseJson(attributes["output.value"]))?.["id"]);
+  return readTextCall({
     ...endAndLosses(finish),
     ...reply,
+    text: reply.text ?? "",
+    toolCalls: reply.toolCalls ?? [],
+    ...(responseId && { responseId }),
     ...langChainLosses(attributes["input.value"]),
     ...(flat && { lost: ["media" as const] }),
     messages,
@@ -74,5 +93,5 @@ function llmCall({ attributes }: OtlpSpan): NonNullable<TraceSpan["call"]> {
     promptTokens: asNumber(attributes["llm.token_count.prompt"]) ?? reply.promptTokens ?? 0,
     completionTokens: asNumber(attributes["llm.token_count.completion"]) ?? reply.completionTokens ?? 0,
     ...(cached !== undefined && { cachedTokens: cached }),
-  };
+  });
 }

@@ -14,6 +14,7 @@ import {
   replyOf,
   toolCall,
 } from "./genai-messages.ts";
+import { markGraphAgents } from "./langchain.ts";
 import { mastraSpan } from "./mastra.ts";
 import { openInferenceSpan } from "./openinference.ts";
 import { type OtlpSpan, withLogs } from "./otlp-spans.ts";
@@ -28,12 +29,15 @@ export function otlpToSpans(exported: readonly OtlpSpan[]): TraceSpan[] {
   for (const span of spans) {
     if (span.parentId !== undefined) addTo(children, span.parentId, span);
   }
-  return spans.map((span) => {
+  const mappedSpans = spans.map((span) => {
     const mapped: TraceSpan = { ...baseOf(span), ...mapSpan(span, children.get(span.id) ?? []) };
     const cut = cutOf(span) ?? mapped.cut;
     if (cut !== undefined && mapped.kind !== "other" && mapped.kind !== "agent") mapped.cut = cut;
     return mapped;
   });
+  const noted = new Map(spans.map(({ id, attributes }) => [id, attributes["metadata"]]));
+  markGraphAgents(mappedSpans, ({ id }) => asObject(parseJson(noted.get(id))) ?? {});
+  return mappedSpans;
 }
 
 function mapSpan(span: OtlpSpan, children: readonly OtlpSpan[]): Partial<TraceSpan> & { kind: TraceSpan["kind"] } {

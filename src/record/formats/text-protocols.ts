@@ -172,8 +172,13 @@ export function readTextProtocol(given: readonly Message[]): Message[] {
   return read;
 }
 
+/** What of a call its words decide. */
+type TextFields = "messages" | "text" | "toolCalls" | "reasoning";
+
 /** A recorded call whose agent was told to call tools by its words, with what it and its history say so as tool calls. */
-export function readTextCall(call: RecordedCall): RecordedCall {
+export function readTextCall<C extends Pick<RecordedCall, TextFields>>(
+  call: C,
+): Omit<C, TextFields> & Pick<RecordedCall, TextFields> {
   const prompt = call.messages.filter(({ role }, index) => role === "system" || index === 0);
   const told = readers.filter((reader) => prompt.some(({ content }) => reader.told.test(content)));
   if (told.length === 0) return call;

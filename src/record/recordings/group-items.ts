@@ -24,6 +24,8 @@ export interface Group {
   items: HeldItem[];
   /** The trace that it is, where it is one: its payloads may hold others. */
   traceId?: string;
+  /** It is a trace without a model call. */
+  bare?: boolean;
   runs: TeamRun[];
   endedAt: number;
   /** A tool of it has not answered: an agent may still be at work. */
@@ -72,9 +74,9 @@ export function groupItems(items: readonly HeldItem[]): Group[] {
     used
       .flatMap(({ id, tries = [], responseId = "" }) => [id, ...tries, responseId])
       .flatMap((id) => byCall.get(id) ?? []);
-  for (const { traceId, runs, calls: used } of traceGroups(spans, "collector", wire)) {
+  for (const { traceId, bare, runs, calls: used } of traceGroups(spans, "collector", wire)) {
     const own = [...(byTrace.get(traceId) ?? []), ...held(used)];
-    groups.push({ ...groupOf(own, runs, used), traceId, keys: [`trace ${traceId}`, ...used.flatMap(givenKeys)] });
+    groups.push({ ...groupOf(own, runs, used), traceId, bare, keys: [`trace ${traceId}`, ...used.flatMap(givenKeys)] });
   }
   for (const { runs, calls: used } of callGroups([...wire], "proxy")) groups.push(groupOf(held(used), runs, used));
   // Tries that nothing repeated and answers whose request was never seen are of no run.

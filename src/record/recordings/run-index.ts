@@ -19,14 +19,14 @@ import { type Group, groupItems, type HeldItem, holdItem, wantedKeys } from "./g
 import { type ItemReader, itemReader, type Place, type Source } from "./log-items.ts";
 
 const shape = {
-  version: 1,
+  version: 2,
   pragmas: "PRAGMA journal_mode = TRUNCATE;",
   schema: `
 CREATE TABLE release (name TEXT);
 CREATE TABLE source (id INTEGER PRIMARY KEY, name TEXT UNIQUE, size INTEGER, mtime REAL, offset INTEGER, line INTEGER,
   seen TEXT);
 CREATE TABLE part (name BLOB PRIMARY KEY, source INTEGER, offset INTEGER, length INTEGER) WITHOUT ROWID;
-CREATE TABLE family (id INTEGER PRIMARY KEY, endedAt REAL);
+CREATE TABLE family (id INTEGER PRIMARY KEY, endedAt REAL, bare INTEGER);
 CREATE INDEX family_end ON family (endedAt);
 CREATE TABLE item (family INTEGER, source INTEGER, offset INTEGER, length INTEGER, traceId TEXT);
 CREATE INDEX item_family ON item (family);
@@ -65,6 +65,8 @@ export interface RunIndex {
   find(idOrTask: string): Promise<TeamRun[]>;
   /** Ids of the newest runs, newest first. */
   newest(count: number): Promise<string[]>;
+  /** How many traces hold no model call, and so no run. */
+  bareTraces(): Promise<number>;
   /** All runs, oldest first. */
   runs(): AsyncIterable<TeamRun>;
   close(): void;
@@ -132,6 +134,8 @@ export async function openRunIndex(folder: string, options: RunIndexOptions = {}
       Array.fromAsync(
         rows("SELECT name FROM run ORDER BY startedAt DESC, rowid DESC LIMIT ?", ({ name }) => String(name), count),
       ),
+    bareTraces: async () =>
+      Number((await rows("SELECT sum(bare) AS count FROM family", ({ count }) => count).next()).value ?? 0),
     runs: () => rows("SELECT body FROM run ORDER BY startedAt, rowid", bodyOf),
     close: () => database.close(),
   };
@@ -222,7 +226,7 @@ async function addLines(
   const insert = {
     source: prepare("INSERT OR REPLACE INTO source VALUES (?, ?, ?, ?, ?, ?, ?)"),
     part: prepare("INSERT OR IGNORE INTO part VALUES (?, ?, ?, ?)"),
-    family: prepare("INSERT INTO family (endedAt) VALUES (?)"),
+    family: prepare("INSERT INTO family (endedAt, bare) VALUES (?, ?)"),
     item: prepare("INSERT INTO item VALUES (?, ?, ?, ?, ?)"),
     key: prepare("INSERT OR IGNORE INTO key VALUES (?, ?)"),
     run: prepare("INSERT INTO run VALUES (?, ?, ?, ?, ?, ?)"),
@@ -265,8 +269,8 @@ async function addLines(
     }
     for (const remove of removals) remove.run(family);
   };
-  const write = ({ items, traceId, runs, endedAt, keys }: Group) => {
-    const family = Number(insert.family.run(endedAt).lastInsertRowid);
+  const write = ({ items, traceId, bare, runs, endedAt, keys }: Group) => {
+    const family = Number(insert.family.run(endedAt, bare ? 1 : 0).lastInsertRowid);
     for (const item of items) {
       const { source, offset, length, traces } = item;
       insert.item.run(family, source, offset, length, traces ? traceId! : null);
