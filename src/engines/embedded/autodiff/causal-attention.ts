@@ -24,6 +24,8 @@ export interface AttentionBlocks {
   masks: Value[]; // [block] of [1 or rows, 1, group * queries of the block, keys before its end]
   /** Probabilities are not kept for the gradient. */
   recompute: boolean;
+  /** Before the names of its sizes. */
+  name: string;
 }
 
 /** Declares the inputs for a number of blocks; `name` keeps several sets apart. */
@@ -33,7 +35,7 @@ export function attentionBlocks(graph: Graph, count: number, name = "", recomput
   const mask = (index: number) =>
     graph.input(`${name}mask${index}`, "float32", [`${name}seen`, 1, `${name}stacked${index}`, `${name}upto${index}`]);
   const blocks = Array.from({ length: count }, (_, index) => index);
-  return { edges: [...blocks, count].map(edge), keyEnds: blocks.map(end), masks: blocks.map(mask), recompute };
+  return { edges: [...blocks, count].map(edge), keyEnds: blocks.map(end), masks: blocks.map(mask), recompute, name };
 }
 
 /** Which queries there are and how much of the past they see. */
@@ -89,20 +91,22 @@ export function causalAttention(tape: Tape, q: Value, k: Value, v: Value, blocks
   const kvHeads = k.shape[1] as number;
   const group = heads / kvHeads;
   const scale = 1 / Math.sqrt(size);
-  const { edges, keyEnds, masks } = blocks;
+  const { edges, keyEnds, masks, name } = blocks;
   const keyLength = k.shape[2]!;
   const zero = graph.constant([0n], [1]);
   const last = masks.length - 1;
 
   // Size 0 in a reshape keeps the row count, which is known only when the graph runs.
   const stack = (value: Value, index: number) =>
-    group === 1 ? value : on.reshapeTo(graph, value, [0, kvHeads, -1, size], [rows, kvHeads, `stacked${index}`, size]);
+    group === 1
+      ? value
+      : on.reshapeTo(graph, value, [0, kvHeads, -1, size], [rows, kvHeads, `${name}stacked${index}`, size]);
   const unstack = (value: Value, index: number) =>
-    group === 1 ? value : on.reshapeTo(graph, value, [0, heads, -1, size], [rows, heads, `block${index}`, size]);
+    group === 1 ? value : on.reshapeTo(graph, value, [0, heads, -1, size], [rows, heads, `${name}block${index}`, size]);
   const cut = (value: Value, index: number) =>
-    last === 0 ? value : on.sliceBetween(graph, value, 2, edges[index]!, edges[index + 1]!, `block${index}`);
+    last === 0 ? value : on.sliceBetween(graph, value, 2, edges[index]!, edges[index + 1]!, `${name}block${index}`);
   const upTo = (value: Value, index: number) =>
-    index === last ? value : on.sliceBetween(graph, value, 2, zero, keyEnds[index]!, `upto${index}`);
+    index === last ? value : on.sliceBetween(graph, value, 2, zero, keyEnds[index]!, `${name}upto${index}`);
   const join = (parts: Value[], size = length as Dimension) => on.concatTo(graph, parts, 2, size);
 
   const done = masks.map((mask, index) => {
@@ -138,7 +142,7 @@ export function causalAttention(tape: Tape, q: Value, k: Value, v: Value, blocks
       const piece = (part: Value, index: number) =>
         last === 0
           ? part
-          : on.sliceBetween(graph, part, 2, keyEnds[index - 1] ?? zero, keyEnds[index]!, `keys${index}`);
+          : on.sliceBetween(graph, part, 2, keyEnds[index - 1] ?? zero, keyEnds[index]!, `${name}keys${index}`);
       return join(
         parts.map((_, index) =>
           on.sum(

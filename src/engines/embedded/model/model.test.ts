@@ -3,6 +3,7 @@ import { describe, it } from "node:test";
 import { seededRandom } from "../../../base/work/random.ts";
 import { openNativeRuntime } from "../runtime/native.ts";
 import { createTrainer } from "../train/create-trainer.ts";
+import { compile } from "./compile.ts";
 import { checkConfig, configFromHuggingFace, configToHuggingFace, modelConfig } from "./config.ts";
 import { checkParameters, initialParameters, parameterCount } from "./parameters.ts";
 
@@ -83,5 +84,24 @@ describe("initial parameters", () => {
       () => initialParameters(modelConfig({ ...size, ropeTheta: 10 }), 1, { copyInit: true }),
       /slow and .* fast/,
     );
+  });
+});
+
+describe("a training graph", () => {
+  it("writes down every size that can't be inferred, by a name that stands for no other: the runtime shares memory by name", () => {
+    const config = modelConfig({
+      vocabularySize: 40,
+      hiddenSize: 16,
+      layers: 2,
+      heads: 4,
+      kvHeads: 2,
+      intermediateSize: 24,
+    });
+    const blocks = { rows: 4, trunk: 4, scored: 4 };
+    const { graph } = compile(config, { kind: "training", blocks });
+    const text = Buffer.from(graph.encode()).toString("latin1");
+    for (const part of ["", "trunk ", "scored "])
+      for (const size of ["block0", "stacked3", "upto2", "keys1"])
+        assert.ok(text.includes(`${String.fromCharCode(part.length + size.length)}${part}${size}`), part + size);
   });
 });

@@ -45,6 +45,13 @@ export interface Graph {
 const elementCodes: Record<ElementType, number> = { float32: 1, int64: 7, bool: 9 };
 const opset = 23;
 
+/**
+ * Operators whose results have sizes that can't be inferred: they are written down. So a name must stand for one size in all of a
+ * graph. ONNX Runtime uses memory again where sizes are equal by name; without names it keeps a list of memory that nothing
+ * fits, and goes through it at every node: loading took a time that grows with the square of the graph.
+ */
+const resizing = new Set(["Slice", "Concat", "Reshape", "Pad", "Expand"]);
+
 /** Starts an empty graph. */
 export function createGraph(): Graph {
   const inputs: Value[] = [];
@@ -102,6 +109,9 @@ export function createGraph(): Graph {
           graph.message(5, (tensor) => writeTensor(tensor, value, bytes));
         for (const value of inputs) graph.message(11, (info) => writeValueInfo(info, value));
         for (const value of outputs) graph.message(12, (info) => writeValueInfo(info, value));
+        for (const { spec, outputs: to } of nodes)
+          if (resizing.has(spec.operator))
+            graph.message(13, (info) => writeValueInfo(info, { type: "float32", ...spec.outputs[0]!, name: to[0]! }));
       });
       for (const [domain, version] of [
         ["", opset],

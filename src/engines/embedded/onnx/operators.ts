@@ -121,7 +121,7 @@ export function turnMatrix(graph: Graph, a: Value): Value {
 export function sliceBetween(graph: Graph, a: Value, axis: number, from: Value, to: Value, size: string): Value {
   const shape = a.shape.map((other, index) => (index === axis ? size : other));
   const inputs = [a, from, to, graph.constant([BigInt(axis)], [1])];
-  return one(graph.node({ operator: "Slice", inputs, outputs: [{ shape }] }));
+  return one(graph.node({ operator: "Slice", inputs, outputs: [{ shape, type: a.type }] }));
 }
 
 /** Joins values along one axis into a size known only by name. */
