@@ -67,7 +67,7 @@ export async function openTrainEngine(
 }
 
 async function openHere(
-  { lora: rank, loraAlpha: alpha, loraTargets, threads }: EngineSettings,
+  { lora: rank, loraAlpha: alpha, loraTargets, trainEmbeddings, threads }: EngineSettings,
   folder: string,
   { optimizer, seed }: Training,
 ): Promise<TrainEngine> {
@@ -79,11 +79,21 @@ async function openHere(
   const lora = rank ? { rank, seed, ...(alpha && { alpha }), ...(targets && { targets }) } : undefined;
   if (!lora && (alpha !== undefined || targets))
     throw new UsageError("engine.loraAlpha and engine.loraTargets need --lora <rank>");
-  const { engine, tokenizer } = await openFolder(folder, { threads, optimizer, ...(lora && { lora }) });
+  const { engine, tokenizer } = await openFolder(folder, {
+    threads,
+    optimizer,
+    ...(lora && { lora }),
+    ...(trainEmbeddings && { trainEmbeddings }),
+  });
   return {
     engine,
     tokenizer,
-    description: { model: folder, optimizerName: optimizer, lora: lora ?? null },
+    description: {
+      model: folder,
+      optimizerName: optimizer,
+      lora: lora ?? null,
+      ...(trainEmbeddings && { trainEmbeddings }),
+    },
     modelFor: async (policy) => engineModel(policy, tokenizer),
     folders: (out) => ({
       model: join(out, "model"),

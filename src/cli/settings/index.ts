@@ -156,6 +156,7 @@ export const sections = {
     lora: whole("Rank of a low-rank adapter to train instead of all weights; 0 on a server: all weights", { flag: "lora", min: 0, valueName: "rank" }),
     loraAlpha: number("Scale of the adapter: alpha / rank (default: 2 x rank; servers fix it at 32)", { min: 0 }),
     loraTargets: text("Projections that get an adapter, such as q_proj,v_proj (default: all)"),
+    trainEmbeddings: toggle("Train embedding and head too, for models above 50 M parameters (smaller ones always do); needed where tokens are new"),
     threads: whole("Threads (default: all cores)", { flag: "threads", valueName: "n" }),
     reduction: choice(["sum", "sequence-mean"], "How the server adds up losses; sequence-mean for SkyRL on jax", { default: "sum" }),
     price: text("Dollars per million tokens read, sampled and trained on the server: in,out,train"),

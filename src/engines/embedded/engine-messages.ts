@@ -26,6 +26,11 @@ export type EmbeddedEngineOptions = Weights & {
   optimizer?: OptimizerName;
   /** Trains a low-rank adapter, a new one or one from a PEFT folder, and leaves the model's own weights alone. */
   lora?: (LoraOptions & { seed?: number }) | { folder: string };
+  /**
+   * Trains the embedding and the head too. By default only where the model is new or small: what a large pre-trained model knows of
+   * its words is not changed, which takes less memory and time.
+   */
+  trainEmbeddings?: boolean;
   /** Tokens computed at once in training. */
   maxBatchTokens?: number;
   /** Sequences sampled together; more wait. */

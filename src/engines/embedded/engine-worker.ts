@@ -13,7 +13,7 @@ import { loadAdapterFolder, saveAdapterFolder } from "./files/adapter-folder.ts"
 import { loadModelFolder, saveModelFolder } from "./files/model-folder.ts";
 import { type Adapter, createAdapter, mergedParameters } from "./lora/adapter.ts";
 import type { ModelConfig } from "./model/config.ts";
-import { initialParameters } from "./model/parameters.ts";
+import { initialParameters, parameterCount } from "./model/parameters.ts";
 import { openRuntime } from "./runtime/open-runtime.ts";
 import { createSampler } from "./sample/create-sampler.ts";
 import type { Sampler, SamplerRequest } from "./sample/sampler.ts";
@@ -21,6 +21,9 @@ import { type SharedBase, shareParameters } from "./shared-base.ts";
 import { loadStateFolder, saveStateFolder } from "./state-folder.ts";
 import { createTrainer } from "./train/create-trainer.ts";
 import { chooseLanes } from "./train/lane-threads.ts";
+
+/** Models of so many parameters or fewer are trained whole by default. */
+const smallModel = 50e6;
 
 const post = (message: FromWorker) => postFromThread(message);
 
@@ -41,6 +44,7 @@ async function main(options: EmbeddedEngineOptions): Promise<void> {
     runtime,
     adapter,
     optimizer: options.optimizer,
+    freezeEmbeddings: !(options.trainEmbeddings ?? (!("folder" in options) || parameterCount(config) <= smallModel)),
     maxBatchTokens: options.maxBatchTokens,
     lanes,
   });

@@ -5,7 +5,7 @@
  * runtime executes in one call.
  */
 import type { Graph, Value } from "../onnx/graph.ts";
-import { sum } from "../onnx/operators.ts";
+import { add, multiply, scalar, sliceBetween, sum } from "../onnx/operators.ts";
 
 /**
  * Turns the gradients of an operator's results into those of its arguments; where `needed[i]` is false, that gradient
@@ -39,6 +39,32 @@ export function createTape(graph: Graph): Tape {
     transposes: new Map(),
     record: (inputs, results, rule) => void records.push({ inputs, results, rule }),
   };
+}
+
+/**
+ * `build(x)`, of which nothing but `x` is kept: for the gradient everything in between is computed again. That starts when the
+ * gradient of the result is there; without waiting for it, it would be computed long before and kept all the same.
+ */
+export function computedAgain(
+  tape: Tape,
+  x: Value,
+  weights: readonly Value[],
+  build: (tape: Tape, x: Value) => Value,
+): Value {
+  const { graph } = tape;
+  const y = build(createTape(graph), x);
+  tape.record([x, ...weights], [y], ([dy], needed) => {
+    const [from, to] = [graph.constant([0n], [1]), graph.constant([1n], [1])];
+    const row = sliceBetween(graph, dy!, 0, from, to, "one row");
+    const waiting = add(graph, x, multiply(graph, row, scalar(graph, 0)));
+    const again = createTape(graph);
+    const result = build(again, waiting);
+    const wanted = [waiting, ...weights].filter((_, at) => needed[at]);
+    const found = gradients(again, [[result, dy!]], wanted);
+    let next = 0;
+    return needed.map((need) => (need ? found[next++] : undefined));
+  });
+  return y;
 }
 
 /**

@@ -57,6 +57,7 @@ export function compile(config: ModelConfig, options: CompileOptions): CompiledG
     readWeights(weights, options.adapter),
     embedded,
     rowLayout(tape, config, options.blocks),
+    options.kind === "training" && options.blocks.again,
   );
   const wants = (name: string) => options.trainable?.has(name) ?? true;
   const tables = { embedding: wants(embeddingName), head: wants(config.tieEmbeddings ? embeddingName : headName) };
@@ -113,5 +114,7 @@ function readWeights(weights: Map<string, Value>, adapter: Adapter | undefined):
     const addition = linear(tape, linear(tape, x, get(pair.down)), get(pair.up));
     return add(tape, plain, scale(tape, addition, adapter.alpha / adapter.rank));
   };
-  return { get, project };
+  const ofLayer = (layer: number) =>
+    [...weights].flatMap(([name, value]) => (name.includes(`layers.${layer}.`) ? [value] : []));
+  return { get, project, ofLayer };
 }

@@ -101,6 +101,11 @@ export function checkConfig(config: ModelConfig): ModelConfig {
   return config;
 }
 
+/** Bytes of activations that a token leaves for its gradient in all layers. */
+export function keptPerToken({ layers, hiddenSize, intermediateSize }: ModelConfig): number {
+  return layers * (15 * hiddenSize + 8 * intermediateSize) * 4;
+}
+
 /** Architectures by their name in config.json. */
 const supported = ["qwen2", "qwen3", "llama"] as const;
 

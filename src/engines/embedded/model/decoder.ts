@@ -20,7 +20,7 @@ import {
   swiGlu,
   transpose,
 } from "../autodiff/rules.ts";
-import type { Tape } from "../autodiff/tape.ts";
+import { computedAgain, type Tape } from "../autodiff/tape.ts";
 import type { Value } from "../onnx/graph.ts";
 import type { ModelConfig } from "./config.ts";
 import { finalNormName, layerNames } from "./parameters.ts";
@@ -30,36 +30,53 @@ import type { RowLayout, Stretch } from "./row-layout.ts";
 export interface DecoderWeights {
   get(name: string): Value;
   project(tape: Tape, x: Value, name: string, bias?: Value): Value;
+  /** All of a layer, those of an adapter too. */
+  ofLayer(layer: number): Value[];
 }
 
-/** From embedded tokens [tokens, hidden] to normed final states of the scored positions, of all tokens by default. */
+/**
+ * From embedded tokens [tokens, hidden] to normed final states of the scored positions, of all tokens by default. With `again` a layer
+ * keeps its input alone, and the rest of it is computed again for the gradient; the last one is at hand when its gradient comes.
+ */
 export function decoder(
   tape: Tape,
   config: ModelConfig,
   weights: DecoderWeights,
   embedded: Value,
   layout: RowLayout,
+  again = false,
 ): Value {
-  const { scored } = layout;
+  const last = config.layers - 1;
   let x = embedded;
-  for (let layer = 0; layer < config.layers; layer++) {
-    const names = layerNames(layer);
-    const normed = rmsNorm(tape, x, weights.get(names.inputNorm), config.rmsEpsilon);
-    const heads = headReader(tape, config, weights, normed, layer);
-    let mixed: Value;
-    if (scored && layer === config.layers - 1) {
-      x = pickRows(tape, x, scored.tokens, scored.numbers);
-      mixed = scoredAttention(tape, heads, layout, pickRows(tape, normed, scored.tokens, scored.numbers));
-    } else {
-      mixed = attention(tape, heads, layout);
-    }
-    x = add(tape, x, weights.project(tape, mixed, names.outputWeight));
-    const inner = rmsNorm(tape, x, weights.get(names.postNorm), config.rmsEpsilon);
-    const gate = weights.project(tape, inner, names.gateWeight);
-    const up = weights.project(tape, inner, names.upWeight);
-    x = add(tape, x, weights.project(tape, swiGlu(tape, gate, up), names.downWeight));
+  for (let layer = 0; layer <= last; layer++) {
+    const scored = layer === last ? layout.scored : undefined;
+    const build = (on: Tape, input: Value) => decoderLayer(on, config, weights, input, { ...layout, scored }, layer);
+    x = again && layer < last ? computedAgain(tape, x, weights.ofLayer(layer), build) : build(tape, x);
   }
   return rmsNorm(tape, x, weights.get(finalNormName), config.rmsEpsilon);
+}
+
+/** One layer; where the layout has scored positions, of these alone. */
+function decoderLayer(
+  tape: Tape,
+  config: ModelConfig,
+  weights: DecoderWeights,
+  input: Value,
+  layout: RowLayout,
+  layer: number,
+): Value {
+  const { scored } = layout;
+  const names = layerNames(layer);
+  const normed = rmsNorm(tape, input, weights.get(names.inputNorm), config.rmsEpsilon);
+  const heads = headReader(tape, config, weights, normed, layer);
+  const pick = (value: Value) => (scored ? pickRows(tape, value, scored.tokens, scored.numbers) : value);
+  const start = pick(input);
+  const mixed = scored ? scoredAttention(tape, heads, layout, pick(normed)) : attention(tape, heads, layout);
+  const x = add(tape, start, weights.project(tape, mixed, names.outputWeight));
+  const inner = rmsNorm(tape, x, weights.get(names.postNorm), config.rmsEpsilon);
+  const gate = weights.project(tape, inner, names.gateWeight);
+  const up = weights.project(tape, inner, names.upWeight);
+  return add(tape, x, weights.project(tape, swiGlu(tape, gate, up), names.downWeight));
 }
 
 /** Queries, keys and values of one layer, a row per token. */

@@ -13,7 +13,7 @@ import { type RotaryTables, rotaryTables } from "../autodiff/rules.ts";
 import type { Tape } from "../autodiff/tape.ts";
 import type { Value } from "../onnx/graph.ts";
 import type { HostTensor } from "../runtime/runtime.ts";
-import type { ModelConfig } from "./config.ts";
+import { keptPerToken, type ModelConfig } from "./config.ts";
 import { rotaryFrequencies } from "./rotary.ts";
 
 /** Into how many blocks attention cuts each part of a batch (see causal-attention.ts); parts that are absent are left out. */
@@ -23,6 +23,8 @@ export interface LayoutBlocks {
   scored?: number;
   /** Probabilities of attention are computed again for the gradient. */
   recompute?: true;
+  /** Layers keep their inputs alone: what is in between is computed again for the gradient. */
+  again?: true;
 }
 
 /** Some rows of equal length. */
@@ -118,15 +120,22 @@ const blockCount = (length: number) => (length < 128 ? 1 : length < 768 ? 4 : 8)
 /** Probabilities of attention that are kept for the gradient take this much at most; where they would take more, none are. */
 const keptProbabilityBytes = 1e9;
 
-/** Which graph a batch needs. */
-export function layoutBlocks(config: ModelConfig, { trunk, length, rows, scored }: BatchShape): LayoutBlocks {
+/** Which graph a batch needs, if activations may take so many bytes. */
+export function layoutBlocks(
+  config: ModelConfig,
+  { trunk, length, rows, scored }: BatchShape,
+  keptBytes = Number.POSITIVE_INFINITY,
+): LayoutBlocks {
   // Half of the square is hidden, and blocks keep a little more than the other half.
   const probabilities = (trunk * trunk + rows * length * (2 * trunk + length)) / 2;
+  const again = (trunk + rows * length) * keptPerToken(config) > keptBytes;
+  const layers = again ? 1 : config.layers;
   return {
+    ...(again ? { again } : {}),
     rows: blockCount(length),
     ...(trunk > 0 ? { trunk: blockCount(trunk) } : {}),
     ...(scored ? { scored: blockCount(slotsOf(scored)) } : {}),
-    ...(4 * config.layers * config.heads * probabilities > keptProbabilityBytes ? { recompute: true as const } : {}),
+    ...(4 * layers * config.heads * probabilities > keptProbabilityBytes ? { recompute: true as const } : {}),
   };
 }
 

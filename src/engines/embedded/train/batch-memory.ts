@@ -1,5 +1,5 @@
 /** How many tokens are computed at once, and what memory that takes. */
-import type { ModelConfig } from "../model/config.ts";
+import { keptPerToken, type ModelConfig } from "../model/config.ts";
 
 /** In how many pieces the logits of a large vocabulary are computed. */
 export function defaultHeadChunks(config: ModelConfig): number {
@@ -11,12 +11,14 @@ export function defaultChunkRows(config: ModelConfig): number {
   return Math.ceil(24_000_000 / config.vocabularySize);
 }
 
-const keptPerToken = (config: ModelConfig) =>
-  config.layers * (15 * config.hiddenSize + 8 * config.intermediateSize) * 4;
-
 /** How many tokens may be computed at once: at most `logits`, and so that kept activations stay near 300 MB. */
 export function affordableTokens(config: ModelConfig, logits: number): number {
   return Math.max(256, Math.min(4096, Math.floor(Math.min(logits, 300e6 / keptPerToken(config)))));
+}
+
+/** How much the activations of one batch may take: a part of what is free, and never more than 4 GB. */
+export function affordableActivations(): number {
+  return Math.min(4e9, 0.4 * process.availableMemory());
 }
 
 /** Bytes of activations and logits of the largest batch. */

@@ -226,6 +226,30 @@ describe("gradients of the whole model", () => {
     });
   }
 
+  it("are the same bits where layers are computed again, and where the embedding is frozen and has none", async () => {
+    for (const config of Object.values(models)) {
+      const all = config.maxContext > 200 ? longChains(config.vocabularySize) : chainExamples(config.vocabularySize, 8);
+      for (const adapter of [undefined, createAdapter(config, { rank: 2 }, 3)]) {
+        const parameters = livelyParameters(config);
+        const gradientsWith = async (more: object) => {
+          const trainer = createTrainer({ config, parameters, runtime, adapter, ...more });
+          const { gradients } = await pass(trainer, all, { name: "cross_entropy" });
+          await trainer.close();
+          return gradients;
+        };
+        const kept = await gradientsWith({});
+        assert.deepEqual(await gradientsWith({ keptBytes: 0 }), kept);
+        if (adapter) continue;
+        const frozen = await gradientsWith({ freezeEmbeddings: true });
+        for (const [name, gradient] of frozen) assert.deepEqual(gradient, kept.get(name), name);
+        assert.deepEqual([...kept.keys()].filter((name) => !frozen.has(name)).sort(), [
+          ...(config.tieEmbeddings ? [] : ["lm_head.weight"]),
+          "model.embed_tokens.weight",
+        ]);
+      }
+    }
+  });
+
   it("of an adapter agree too, and the base gets none", async () => {
     const config = models["qwen2, shared keys, tied"];
     const parameters = livelyParameters(config);

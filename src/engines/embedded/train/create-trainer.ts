@@ -9,7 +9,7 @@ import type { Example, ForwardResult, LossSpec, OptimizerStep, PassOptions } fro
 import { CoaError, UsageError } from "../../../core/errors.ts";
 import type { Adapter } from "../lora/adapter.ts";
 import type { ModelConfig } from "../model/config.ts";
-import type { ParameterSet } from "../model/parameters.ts";
+import { embeddingName, headName, type ParameterSet } from "../model/parameters.ts";
 import { type Optimizer, type OptimizerName, openOptimizer } from "../optim/optimizer.ts";
 import { openRuntime } from "../runtime/open-runtime.ts";
 import type { Runtime } from "../runtime/runtime.ts";
@@ -27,6 +27,8 @@ export interface TrainerOptions {
   optimizer?: OptimizerName;
   /** Trains this adapter and leaves the parameters alone. */
   adapter?: Adapter;
+  /** Leaves the embedding alone, and the head with it. */
+  freezeEmbeddings?: boolean;
   /** Tokens computed at once; more are done one group after another. */
   maxBatchTokens?: number;
   /** In how many pieces the logits are computed; 8 for large vocabularies, else 1. */
@@ -35,6 +37,8 @@ export interface TrainerOptions {
   lanes?: Lanes;
   /** How many rows of logits a piece should have; fewer pieces are used where it allows. Near 100 MB by default. */
   chunkRows?: number;
+  /** Activations of a batch that would take more are computed again by layer. By default decided by the machine's free memory. */
+  keptBytes?: number;
 }
 
 /** Gradients and optimizer steps for one model. */
@@ -59,13 +63,13 @@ const piecesPerLane = 2;
 
 /** Creates a trainer. */
 export function createTrainer(options: TrainerOptions): Trainer {
-  const { config, parameters, runtime, adapter, lanes } = options;
-  const trainable = adapter?.parameters ?? parameters;
+  const { config, parameters, runtime, adapter, lanes, keptBytes } = options;
+  const trainable = trainedParameters(options);
   const optimizer = openOptimizer(options.optimizer ?? "adamw", trainable, runtime);
   const headChunks = options.headChunks ?? defaultHeadChunks(config);
   const chunkRows = options.chunkRows ?? defaultChunkRows(config);
   const maxTokens = options.maxBatchTokens ?? affordableTokens(config, headChunks * chunkRows);
-  const model = { config, parameters, adapter, headChunks, chunkRows };
+  const model = { config, parameters, adapter, trainable, headChunks, chunkRows, keptBytes };
   const own = createGradientLane(model, lanes ? openRuntime({ threads: lanes.threads, name: runtime.name }) : runtime);
   const others: LaneThread[] = [];
   let accumulated = false;
@@ -157,6 +161,13 @@ export function createTrainer(options: TrainerOptions): Trainer {
       await Promise.all([own.close(), ...others.map((lane) => lane.close())]);
     },
   };
+}
+
+/** What training changes: the adapter, or the parameters, maybe without the two tables of the vocabulary. */
+function trainedParameters({ parameters, adapter, freezeEmbeddings }: TrainerOptions): ParameterSet {
+  if (adapter) return adapter.parameters;
+  if (!freezeEmbeddings) return parameters;
+  return new Map([...parameters].filter(([name]) => name !== embeddingName && name !== headName));
 }
 
 /** Shares of nearly equal size, the largest batches given out first; the same division every time. */

@@ -9,16 +9,20 @@ import type { ModelConfig } from "../model/config.ts";
 import { embeddingName, headName, type ParameterSet } from "../model/parameters.ts";
 import { type BatchShape, layoutBlocks, layoutFeeds } from "../model/row-layout.ts";
 import type { HostTensor, Runtime, Session } from "../runtime/runtime.ts";
+import { affordableActivations } from "./batch-memory.ts";
 import type { BatchFeeds } from "./lay-out-batches.ts";
 
 /** What a lane computes with. */
 export interface LaneModel {
   config: ModelConfig;
   parameters: ParameterSet;
-  /** Trained instead of the parameters. */
   adapter?: Adapter;
+  /** What gradients are wanted of: the adapter's parameters, or the model's or some of them. */
+  trainable: ParameterSet;
   headChunks: number;
   chunkRows: number;
+  /** Activations of a batch that would take more are computed again by layer. By default decided by the machine's free memory. */
+  keptBytes?: number;
 }
 
 /** One batch and what is wanted of it: log-probabilities alone, or gradients too, of the loss with these numbers. */
@@ -51,8 +55,7 @@ export function createGradientLane(
   runtime: Runtime,
   memory: (length: number) => Float32Array = (length) => new Float32Array(length),
 ): GradientLane {
-  const { config, parameters, adapter, headChunks, chunkRows } = model;
-  const trainable = adapter?.parameters ?? parameters;
+  const { config, parameters, adapter, trainable, headChunks, chunkRows, keptBytes = affordableActivations() } = model;
   const trainableNames = new Set(trainable.keys());
   const graphs = new Map<string, Promise<LoadedGraph>>();
   const gradients = new Map<string, Float32Array>();
@@ -64,7 +67,7 @@ export function createGradientLane(
   ]);
 
   const graphFor = (kind: LaneTask["kind"], shape: BatchShape): Promise<LoadedGraph> => {
-    const blocks = layoutBlocks(config, shape);
+    const blocks = layoutBlocks(config, shape, kind === "training" ? keptBytes : undefined);
     const key = `${kind} ${JSON.stringify(blocks)}`;
     let loaded = graphs.get(key);
     if (!loaded) {

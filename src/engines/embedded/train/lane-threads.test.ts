@@ -51,7 +51,7 @@ describe("a lane's thread", () => {
   it("says so where it has stopped, also to whoever asks later", async () => {
     const parameters = shareParameters(initialParameters(config, 1));
     const lane = startLane({
-      model: { config, parameters, headChunks: 1, chunkRows: 64 },
+      model: { config, parameters, trainable: parameters, headChunks: 1, chunkRows: 64 },
       ...{ runtime: "native", threads: 1 },
     });
     await lane.close();
