@@ -40,7 +40,9 @@ describe("the team's requests", () => {
   it("make a recording of any run one run, with its question and its answer", async () => {
     const random = seededRandom(6).next;
     for (let round = 0; round < 60; round++) {
-      const run = await wildRun(round, random);
+      // The small team marks its answer in a text, which recordings of it do not show as one: such a run has no answer.
+      const topology = round % 2 === 0 ? "agents-as-tools" : "handoff";
+      const run = await wildRun(round, random, { topology });
       const toolsOf = new Map(run.agents.flatMap(({ name, tools }) => (tools ? [[name, tools] as const] : [])));
       const calls = run.steps.map((step, index): RecordedCall => {
         const { name } = run.agents.find(({ id }) => id === step.agentId)!;

@@ -81,7 +81,8 @@ const reach = 4_000;
 export function teamRequestIn(content: string): TeamRequest | undefined {
   const ends = content.length > 2 * reach ? `${content.slice(0, reach)}\n${content.slice(-reach)}` : content;
   return requests.find(
-    ({ text, ending }) => (ending && ends.endsWith(text)) || ends.startsWith(text) || ends.includes(`\n\n${text}`),
+    ({ text, ending }) =>
+      (ending && ends.endsWith(text)) || ends.startsWith(text.trimEnd()) || ends.includes(`\n\n${text}`),
   );
 }
 

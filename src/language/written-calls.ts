@@ -10,9 +10,16 @@ import type { ChatTool } from "../core/model.ts";
 
 type WrittenCall = Omit<ToolCall, "id">;
 
-/** The calls in a text, in order, and what was said before the first; no calls where it holds none. */
-export function writtenCalls(text: string, tools: readonly ChatTool[]): { said: string; calls: WrittenCall[] } {
-  for (const [begin, read] of forms) {
+/**
+ * The calls in a text, in order, and what was said before the first; no calls where it holds none. With `programs`, a
+ * program in a fence is a call of the tool that runs programs: for members who were told so, because others report programs.
+ */
+export function writtenCalls(
+  text: string,
+  tools: readonly ChatTool[],
+  { programs = false } = {},
+): { said: string; calls: WrittenCall[] } {
+  for (const [begin, read] of programs ? [...forms, programForm] : forms) {
     const start = text.search(begin);
     if (start < 0) continue;
     const calls = read(text.slice(start), tools);
@@ -21,7 +28,9 @@ export function writtenCalls(text: string, tools: readonly ChatTool[]): { said: 
   return { said: text, calls: [] };
 }
 
-const forms: readonly [begin: RegExp, read: (text: string, tools: readonly ChatTool[]) => WrittenCall[]][] = [
+type Form = readonly [begin: RegExp, read: (text: string, tools: readonly ChatTool[]) => WrittenCall[]];
+
+const forms: readonly Form[] = [
   [/<tool_call>|<function=/, inTags],
   [/```/, inFences],
   [
@@ -30,6 +39,8 @@ const forms: readonly [begin: RegExp, read: (text: string, tools: readonly ChatT
   ],
   [/^\s*\w+\(/m, pythonCalls],
 ];
+
+const programForm: Form = [/```/, programCall];
 
 /** `<tool_call>{…}</tool_call>`, or `<function=name><parameter=x>…</parameter></function>` with or without it. */
 function inTags(text: string, tools: readonly ChatTool[]): WrittenCall[] {
@@ -44,19 +55,19 @@ function inTags(text: string, tools: readonly ChatTool[]): WrittenCall[] {
 }
 
 function inFences(text: string, tools: readonly ChatTool[]): WrittenCall[] {
-  const blocks = fencedBlocks(text, { ownLines: true });
-  const named = blocks.flatMap(({ inside }) => {
+  return fencedBlocks(text, { ownLines: true }).flatMap(({ inside }) => {
     const calls = jsonCalls(inside, tools);
     return calls.length > 0 ? calls : pythonCalls(inside, tools);
   });
-  if (named.length > 0) return named;
+}
+
+/** A program in a fence, where a tool runs programs; several are one. */
+function programCall(text: string, tools: readonly ChatTool[]): WrittenCall[] {
   const runner = tools.find(({ parameters }) => parameters.properties?.["code"]);
-  const code = blocks
-    .filter(({ language }) => /^(?:python3?|py|tool_code)$/i.test(language))
-    .map(({ inside }) => inside);
-  return runner && code.length > 0
-    ? callOf(tools, runner.name, { code: withoutLastLineBreaks(code.join("\n\n")) })
-    : [];
+  const python = /^(?:python3?|py|tool_code)$/i;
+  const blocks = fencedBlocks(text, { ownLines: true }).filter(({ language }) => python.test(language));
+  const code = withoutLastLineBreaks(blocks.map(({ inside }) => inside).join("\n\n"));
+  return runner && code !== "" ? callOf(tools, runner.name, { code }) : [];
 }
 
 /** One call as JSON, or a list of such: `{"name": …, "arguments": {…}}` and its usual spellings. */

@@ -8,7 +8,7 @@ import type { HostedCall, Loss, ToolDefinition, WireReply } from "../base/wire/w
 import { messageHash } from "../core/fingerprint.ts";
 import type { Message } from "../core/message.ts";
 import type { TeamAgent, TeamRun, TeamStep, TeamToolCall } from "../core/team-run.ts";
-import { askedMove, askedQuestion } from "../language/team-moves.ts";
+import { askedMove, askedQuestion, proposedAnswer } from "../language/team-moves.ts";
 import { isTransfer, nameFromCall } from "./agent-name.ts";
 import { answerByTool } from "./answer-by-tool.ts";
 import { runAnswer } from "./run-answer.ts";
@@ -191,7 +191,10 @@ function markMove(step: TeamStep, isManager: boolean, messages: Readonly<Record<
   if (step.error !== undefined) return;
   const input = step.input.map((key) => messages[key]!);
   if (step.toolCalls.length > 0) step.move = "act";
-  else if (step.text.trim() !== "" || !isManager) step.move = askedMove(input, isManager);
+  else if (step.text.trim() !== "" || !isManager) {
+    const asked = askedMove(input, isManager);
+    if (asked !== "answer" || proposedAnswer(step.text) !== null) step.move = asked;
+  }
 }
 
 function completenessOf(

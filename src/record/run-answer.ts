@@ -4,6 +4,7 @@
  */
 import type { Message } from "../core/message.ts";
 import type { TeamAgent, TeamStep } from "../core/team-run.ts";
+import { proposedAnswer } from "../language/team-moves.ts";
 import { answerByTool } from "./answer-by-tool.ts";
 import { squeeze } from "./quotes.ts";
 
@@ -27,7 +28,8 @@ interface Said {
 export function runAnswer(run: Said, root: TeamAgent | undefined): { answer: string | null; unknown?: string } {
   const { agents, steps, messages, ends = [] } = run;
   if (steps.some(({ move }) => move !== undefined)) {
-    return { answer: steps.findLast(({ move }) => move === "answer")?.text.trim() ?? null };
+    const text = steps.findLast(({ move }) => move === "answer")?.text;
+    return { answer: text === undefined ? null : proposedAnswer(text) };
   }
   const works = (id: string) => agents.find((agent) => agent.id === id)?.side === undefined;
   // A short word that another agent was given as it stands was read too.

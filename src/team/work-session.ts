@@ -101,7 +101,7 @@ export async function askMember(
     }
     throw error;
   }
-  if (reply.toolCalls.length === 0 && tools.length > 0) reply = withWrittenCalls(reply, tools);
+  if (reply.toolCalls.length === 0 && tools.length > 0) reply = withWrittenCalls(reply, tools, inText);
   const costUsd = callCost(reply.usage, session.priceOf(model));
   const spent = { tokens: reply.usage.promptTokens + reply.usage.completionTokens, costUsd };
   session.meter.endModelCall(promptTokens + maxTokens, spent);
@@ -126,8 +126,8 @@ export async function askMember(
 }
 
 /** A reply whose calls were written as text, as one whose calls are calls. */
-function withWrittenCalls(reply: ChatReply, tools: readonly ChatTool[]): ChatReply {
-  const { said, calls } = writtenCalls(reply.text, tools);
+function withWrittenCalls(reply: ChatReply, tools: readonly ChatTool[], programs?: boolean): ChatReply {
+  const { said, calls } = writtenCalls(reply.text, tools, { programs });
   if (calls.length === 0) return reply;
   const toolCalls = calls.map((call) => ({ id: `call-${randomUUID().slice(0, 12)}`, ...call }));
   return { ...reply, text: said, toolCalls, finish: "tool_calls" };
