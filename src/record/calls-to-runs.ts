@@ -9,7 +9,7 @@ import { callThreads, joinTurns, systemOf, type Thread } from "./call-threads.ts
 import { linkThreads, type ThreadLink } from "./link-threads.ts";
 import { addTo, type RecordedCall } from "./recorded-call.ts";
 import { withoutRetries } from "./retries.ts";
-import { type RunFlow, runFlow } from "./run-flow.ts";
+import { isSide, type RunFlow, runFlow } from "./run-flow.ts";
 import { sideKind } from "./side-calls.ts";
 import { splitTurns } from "./turns.ts";
 import { historyBefore } from "./user-turn.ts";
@@ -137,7 +137,8 @@ function buildTurns(
   doubts: Doubts,
 ): TeamRun[] {
   const turns = splitTurns(threads, links);
-  if (turns.length > 1 && threads.some((thread) => shape.reads.has(thread))) {
+  const isTied = (thread: Thread) => thread === threads[0] || links.has(thread) || thread.handoffFrom || isSide(thread);
+  if (turns.length > 1 && threads.some((thread) => shape.reads.has(thread) || !isTied(thread))) {
     const why = "several user turns and a flow between agents: record with a run id for each task";
     return [buildRun(id, source, threads, links, shape, { partOf: why, ...doubts })];
   }

@@ -61,7 +61,7 @@ export function quoteIndex<T>(): Quotes<T> {
       if (known) return known;
       const flat = squeeze(text);
       const found = new Set<string>();
-      const word = /[^\s"'([{<>`*-]/;
+      const word = /[\p{L}\p{N}_]/u;
       for (let at = 0; at + minLength <= flat.length; at++) {
         if (at > 0 && word.test(flat[at - 1]!)) continue;
         for (const length of lengths.get(flat.slice(at, at + minLength)) ?? []) {

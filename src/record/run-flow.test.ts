@@ -297,6 +297,67 @@ describe("runs as flows", () => {
     );
   });
 
+  it("joins who was handed a message, and what was glued to other words, though no id says so", () => {
+    const message = "Find the river of the capital of Hungary.";
+    const moved = [
+      { id: "t1", name: "handoff_to_agent", arguments: JSON.stringify({ agent_name: "solver", message }) },
+    ];
+    const passed: Message[] = [
+      { role: "user", content: question },
+      { role: "assistant", content: "I pass it on.", toolCalls: moved },
+      { role: "tool", toolCallId: "t1", content: "Handing off to solver." },
+    ];
+    const handed = callsToRuns(
+      [
+        call("You are the manager.", question, "I pass it on.", { toolCalls: moved }),
+        call("You are the manager.", passed, "The solver has it."),
+        call("You are the solver.", `Handoff Message: ${message}\nUser Request: ${question}`, "The Danube."),
+      ],
+      "wire",
+    );
+    assert.deepEqual(
+      handed.map((run) => [names(run), run.answer, reasons(run)]),
+      [[["manager<", "solver<agent-1"], "The Danube.", []]],
+    );
+    const facts = "The capital of Hungary is Budapest, on both banks.";
+    const glued = callsToRuns(
+      [
+        call("You are the finder.", question, facts),
+        call("You are the writer.", `Facts: (found)${facts}`, "The Danube."),
+      ],
+      "wire",
+    );
+    assert.deepEqual(glued.map(names), [["finder<", "writer<agent-1"]]);
+  });
+
+  it("needs results of tools that are only called like a transfer", () => {
+    const paid = [{ id: "t1", name: "transfer_funds", arguments: "{}" }];
+    const asked: Message[] = [{ role: "user", content: question }];
+    const more: Message[] = [...asked, { role: "assistant", content: "I pay.", toolCalls: paid }];
+    const runs = callsToRuns(
+      [call("You are the clerk.", asked, "I pay.", { toolCalls: paid }), call("You are the clerk.", more, "Paid.")],
+      "wire",
+    );
+    assert.deepEqual(runs.map(reasons), [["no-content"]]);
+  });
+
+  it("refuses several user turns of agents that only their words tie together", () => {
+    const said = (user: string, ...rest: string[]): Message[] => [
+      { role: "user", content: user },
+      ...rest.map((content, at): Message => ({ role: at % 2 === 0 ? "assistant" : "user", content })),
+    ];
+    const [order, report, next] = ["Find the river.", "The river of Budapest is the Danube.", "Say it in one word."];
+    const runs = callsToRuns(
+      [
+        call("You instruct.", said("Begin with the first instruction."), order!),
+        call("You solve.", said(order!), report!),
+        call("You instruct.", said("Begin with the first instruction.", order!, report!), next!),
+      ],
+      "wire",
+    );
+    assert.ok(runs.every((run) => reasons(run).length > 0));
+  });
+
   it("marks side calls, and never takes their words for an answer", () => {
     const title = call("Generate a short title for this conversation.", question, "Rivers of Hungary");
     const [run, ...others] = callsToRuns([call("You are the guide.", question, "The Danube."), title], "wire");

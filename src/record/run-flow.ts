@@ -3,6 +3,7 @@
  * come together, a loop of writer and critic. The flow of the program and the passages of replies that a prompt quotes
  * say so. What fits more than one run is never guessed: those runs are doubtful, and said to be.
  */
+import { isTransfer } from "./agent-name.ts";
 import { type CallFlow, causesOf, isApart } from "./call-flow.ts";
 import { systemOf, type Thread } from "./call-threads.ts";
 import type { ThreadLink } from "./link-threads.ts";
@@ -51,7 +52,8 @@ export function runFlow(threads: readonly Thread[], links: ReadonlyMap<Thread, T
       calls.set(call.id, call);
       const prompt = call.messages.map(({ content }) => squeeze(content)).join("\n");
       // What a reply repeats of its own prompt does not tell it from others.
-      for (const passage of passagesOf(call.text)) {
+      const handed = call.toolCalls.filter(({ name }) => isTransfer(name)).map((tool) => tool.arguments);
+      for (const passage of [call.text, ...handed].flatMap(passagesOf)) {
         if (!prompt.includes(passage)) replies.add(passage, { call, thread });
       }
     }
@@ -189,7 +191,8 @@ function nearest(fitting: readonly Said[], before: ReadonlySet<string>, flow: Ca
 
 /** What the user asked in a call. */
 function questionOf(call: RecordedCall): string {
-  return call.messages.findLast(({ role }) => role === "user")?.content ?? "";
+  // Who picks the next speaker is told all in its instructions.
+  return (call.messages.findLast(({ role }) => role === "user") ?? call.messages[0])?.content ?? "";
 }
 
 /** Whether a prompt holds a short reply, or a value of one, as words of its own. */
@@ -212,10 +215,11 @@ function sameQuestion(roots: readonly Thread[]): { parts: Thread[]; whole?: Thre
     if (whole.length >= 12) addTo(holders, `whole ${whole}`, root);
     for (const passage of asked.in(question(root))) addTo(holders, passage, root);
   }
-  return [...holders.values()].flatMap((group) => {
+  return [...holders].flatMap(([passage, group]) => {
     const byInstructions = Map.groupBy(group, (root) => systemOf(root.calls[0]!));
     // A line that stands in several questions to one agent is of its template.
-    const isTemplate = [...byInstructions.values()].some((same) => new Set(same.map(question)).size > 1);
+    const isWhole = group.some((root) => squeeze(question(root)) === passage);
+    const isTemplate = !isWhole && [...byInstructions.values()].some((same) => new Set(same.map(question)).size > 1);
     if (byInstructions.size < 2 || isTemplate) return [];
     const parts = group.filter((root) => !isSide(root));
     if (parts.length === 1) return [{ whole: parts[0]!, parts: group.filter((root) => root !== parts[0]) }];
@@ -226,7 +230,8 @@ function sameQuestion(roots: readonly Thread[]): { parts: Thread[]; whole?: Thre
   });
 }
 
-function isSide({ calls }: Thread): boolean {
+/** Whether a thread works beside the others: a title, a guard, who speaks next. */
+export function isSide({ calls }: Thread): boolean {
   return sideKind(calls[0]!.messages, calls[0]!.tools.length > 0) !== undefined;
 }
 

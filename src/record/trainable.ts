@@ -2,8 +2,9 @@
  * Whether a recorded run may be trained on. This is the only place that decides it, and each refusal has a name: a run
  * that is cut, or in which something happened that the recording does not hold, would teach the model something false.
  */
+import type { ToolCall } from "../core/message.ts";
 import type { TeamAgent, TeamRun } from "../core/team-run.ts";
-import { isTransfer } from "./agent-name.ts";
+import { isTransfer, nameFromCall } from "./agent-name.ts";
 import { answerByTool } from "./answer-by-tool.ts";
 import type { CallParts } from "./assemble-run.ts";
 import { isAsked } from "./user-turn.ts";
@@ -69,7 +70,7 @@ export function whyUntrainable(
   if (changed) add("instructions", changed.name);
   const open = calls.flatMap((call) => (answerByTool(call, call.tools) === undefined ? call.toolCalls : []));
   const missing = open.filter(
-    ({ name, result, error, delegatesTo }) => (result ?? error ?? delegatesTo) === undefined && !isTransfer(name),
+    (call) => (call.result ?? call.error ?? call.delegatesTo) === undefined && !movesControl(call, run.agents),
   ).length;
   if (content && missing > 0) add("no-result", `${missing} of ${open.length} tool calls`);
   if (protocolStep.test(run.answer ?? "")) add("unread-protocol");
@@ -80,6 +81,11 @@ export function whyUntrainable(
   if (run.answer === null) add("no-answer");
   else if (run.steps.some((step) => step.refusal !== undefined && step.refusal === run.answer)) add("refused");
   return found;
+}
+
+/** Whether a call moved control to another agent of the run: it needs no result. */
+function movesControl(call: ToolCall, agents: readonly TeamAgent[]): boolean {
+  return isTransfer(call.name) && agents.some(({ name }) => name === nameFromCall(call));
 }
 
 /** Calls of two agents were taken for one: other instructions from call to call, or its caller's where links are inferred. */
