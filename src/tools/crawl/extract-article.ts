@@ -13,11 +13,6 @@ export interface ArticleOptions extends MarkdownOptions {
   deadlineMs?: number;
 }
 
-export interface Article {
-  title: string;
-  markdown: string;
-}
-
 /** Pages up to this many characters of HTML are converted whole. */
 const smallPage = 6_000;
 
@@ -37,7 +32,7 @@ const deepestTree = 300;
 const mostElements = 30_000;
 
 /** Extracts the readable part of a page. */
-export async function extractArticle(html: string, options: ArticleOptions = {}): Promise<Article> {
+export async function extractArticle(html: string, options: ArticleOptions = {}) {
   if (html.length <= smallPage) return htmlToMarkdown(html, options);
   const declared = declaredContent(html);
   if (declared !== undefined) {

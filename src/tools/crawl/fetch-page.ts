@@ -73,18 +73,7 @@ export function pageFetcher(options: PageFetcherOptions = {}): PageFetcher {
   return { fetchPage, close: () => agent.destroy() };
 }
 
-interface Followed {
-  page: FetchedPage;
-  /** How long the server asks to wait before the next try. */
-  askedMs: number | undefined;
-}
-
-async function followRedirects(
-  agent: Dispatcher,
-  address: string,
-  options: PageFetcherOptions,
-  signal: AbortSignal,
-): Promise<Followed> {
+async function followRedirects(agent: Dispatcher, address: string, options: PageFetcherOptions, signal: AbortSignal) {
   const { maxBytes = 10_000_000 } = options;
   let target = address;
   for (let hop = 0; hop <= maxRedirects; hop++) {
@@ -125,6 +114,7 @@ async function followRedirects(
       body: bytes,
       truncated,
     };
+    /** `askedMs`: how long the server asks to wait before the next try. */
     return { page, askedMs: retryAfterMs((name) => headerOf(response.headers, name)) };
   }
   throw new CoaError("network", `${address} redirected more than ${maxRedirects} times`);

@@ -16,18 +16,6 @@ export interface MarkdownOptions {
   everything?: boolean;
 }
 
-export interface MarkdownPage {
-  title: string;
-  markdown: string;
-  /** Characters of text inside links and outside them: how much of the text is links. */
-  linkCharacters: number;
-  plainCharacters: number;
-  /** How deep elements are nested, as a parser that builds a tree would see it. */
-  depth: number;
-  /** How many elements the page has; `</p>` counts too, because it makes one. */
-  elements: number;
-}
-
 const blocks = new Set(
   (
     "address article blockquote body center dd details dialog div dl dt fieldset figcaption figure form h1 h2 h3 h4 h5 h6 " +
@@ -62,7 +50,7 @@ const closedByNext = new Map(
 );
 
 /** Turns a page, or a part of one, into Markdown. */
-export function htmlToMarkdown(html: string, options: MarkdownOptions = {}): MarkdownPage {
+export function htmlToMarkdown(html: string, options: MarkdownOptions = {}) {
   const { links = true, everything = false } = options;
   const out = markdownWriter();
   let title = "";
@@ -162,8 +150,17 @@ export function htmlToMarkdown(html: string, options: MarkdownOptions = {}): Mar
       }
     },
   });
-  const markdown = out.finish();
-  return { title: title.replace(/\s+/g, " ").trim(), markdown, linkCharacters, plainCharacters, depth, elements };
+  return {
+    title: title.replace(/\s+/g, " ").trim(),
+    markdown: out.finish(),
+    /** Characters of text inside links and outside them: how much of the text is links. */
+    linkCharacters,
+    plainCharacters,
+    /** How deep elements are nested, as a parser that builds a tree would see it. */
+    depth,
+    /** How many elements the page has; `</p>` counts too, because it makes one. */
+    elements,
+  };
 }
 
 function isBoilerplate(name: string, attributes: ReadonlyMap<string, string>): boolean {
