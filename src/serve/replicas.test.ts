@@ -1,6 +1,6 @@
 /** Several servers over one store: what one of them does, each of them knows; what one leaves, another ends. */
 import assert from "node:assert/strict";
-import { mkdtemp, rm } from "node:fs/promises";
+import { mkdtemp, readdir, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
@@ -236,6 +236,28 @@ for (const [name, { skip, place }] of Object.entries(places)) {
     });
   });
 }
+
+describe("a deleted response", () => {
+  it("is gone from the file of the store, also where it was kept for an idempotency key or ran in the background", async () => {
+    const at = join(folder, "deleted");
+    const model = scriptedModel((request) => (good as Loose)(request).replace("there", "secret-of-ada"));
+    const store = await openServeStore(at);
+    await withServer({ store, model }, async (ask, origin) => {
+      const remove = async (id: string) =>
+        assert.equal((await fetch(`${origin}/v1/responses/${id}`, { method: "DELETE" })).status, 200);
+      const sent = { input: question };
+      const first = await json(ask("/v1/responses", sent, { "idempotency-key": "one" }));
+      const second = await json(ask("/v1/responses", { ...sent, background: true }));
+      await until(ask, second.id, "completed");
+      for (const { id } of [first, second]) await remove(id);
+      for (const name of await readdir(at))
+        assert.ok(!(await readFile(join(at, name))).includes("secret-of-ada"), `${name} holds what was deleted`);
+      const again = await json(ask("/v1/responses", sent, { "idempotency-key": "one" }));
+      assert.notEqual(again.id, first.id);
+    });
+    await store.close();
+  });
+});
 
 describe("responses in the background", () => {
   it("wait in the store for a place when the queue of the server is full", async () => {

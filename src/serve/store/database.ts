@@ -25,7 +25,7 @@ export interface Database {
 }
 
 /** Raised when tables change. */
-export const schemaVersion = "2";
+export const schemaVersion = "3";
 
 const time = "DOUBLE PRECISION NOT NULL";
 const ofResponse = "TEXT NOT NULL REFERENCES coa_responses (id) ON DELETE CASCADE";
@@ -47,7 +47,8 @@ export const schema: readonly string[] = [
     requests INTEGER NOT NULL DEFAULT 0, tokens DOUBLE PRECISION NOT NULL DEFAULT 0, usd DOUBLE PRECISION NOT NULL DEFAULT 0,
     PRIMARY KEY (owner, period))`,
   `CREATE TABLE IF NOT EXISTS coa_replies (id TEXT PRIMARY KEY, request TEXT NOT NULL, at ${time}, holder TEXT NOT NULL,
-    lease ${time}, reply TEXT, bytes INTEGER NOT NULL DEFAULT 0)`,
+    lease ${time}, reply TEXT, bytes INTEGER NOT NULL DEFAULT 0, chain TEXT)`,
+  "CREATE INDEX IF NOT EXISTS coa_replies_of ON coa_replies (chain)",
   "CREATE INDEX IF NOT EXISTS coa_leases ON coa_responses (lease) WHERE request IS NOT NULL",
   `CREATE TABLE IF NOT EXISTS coa_events (response ${ofResponse}, place INTEGER NOT NULL, event TEXT NOT NULL,
     PRIMARY KEY (response, place))`,

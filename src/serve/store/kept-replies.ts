@@ -61,8 +61,8 @@ export function keptReplies(database: Database, leaseMs = 15_000): KeptReplies {
     async finish(key, reply) {
       const text = JSON.stringify(reply);
       const [kept] = await database.run([
-        "UPDATE coa_replies SET reply = $3, bytes = $4 WHERE id = $1 AND holder = $2 AND reply IS NULL RETURNING id",
-        [key, holder, text, text.length + entryBytes],
+        "UPDATE coa_replies SET reply = $3, bytes = $4, chain = $5 WHERE id = $1 AND holder = $2 AND reply IS NULL RETURNING id",
+        [key, holder, text, text.length + entryBytes, String(reply.headers["x-coa-trajectory"] ?? "")],
       ]);
       if (++finished % trimEvery === 0) {
         const sums = "SELECT id, sum(bytes) OVER (ORDER BY at DESC) AS total FROM coa_replies WHERE reply IS NOT NULL";

@@ -63,7 +63,10 @@ export async function serveStore(database: Database, options: ServeStoreOptions 
   const version = settings.get("version");
   if (version !== schemaVersion) {
     await database.close();
-    throw new CoaError("storage", `the server's state is of version ${version}, this program reads ${schemaVersion}`);
+    throw new CoaError(
+      "storage",
+      `the server's state is of version ${version}, this program reads ${schemaVersion}: give another place with --state`,
+    );
   }
   const keys = sealKeyFile === undefined ? [Buffer.from(settings.get("seal")!, "hex")] : await sealKeys(sealKeyFile);
   const store: ServeStore = {

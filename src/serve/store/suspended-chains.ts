@@ -73,11 +73,14 @@ export function suspendedChains(database: Database, seal: Seal): SuspendedChains
       const known = inMemory(id, owner);
       if (known?.turn) remembered.delete(known.turn);
       if (known) return remembered.delete(id);
-      const [gone] = await database.run([
-        "DELETE FROM coa_chains WHERE id = $1 AND owner = $2 RETURNING id",
-        [id, owner],
-      ]);
-      if (gone!.length > 0) await database.tidy();
+      // An answer that is kept for an idempotency key goes with its chain; the key begins with its owner.
+      const replies =
+        "DELETE FROM coa_replies WHERE chain = $1 AND substr(id, 1, CAST($3 AS INTEGER)) = $2 RETURNING id";
+      const [gone, answers] = await database.run(
+        ["DELETE FROM coa_chains WHERE id = $1 AND owner = $2 RETURNING id", [id, owner]],
+        [replies, [id, owner, owner.length]],
+      );
+      if (gone!.length + answers!.length > 0) await database.tidy();
       return gone!.length > 0;
     },
   };
