@@ -8,6 +8,7 @@ import { estimateTokens, requestTokens } from "../base/count/token-estimate.ts";
 import { serverEvents } from "../base/http/server-events.ts";
 import { runChain } from "../chain/run-chain.ts";
 import { runChains } from "../chain/run-chains.ts";
+import type { Message } from "../core/message.ts";
 import { defineTask } from "../core/task.ts";
 import { trajectoryText } from "../core/trajectory.ts";
 import { tagNames } from "../language/profile.ts";
@@ -284,6 +285,36 @@ describe("openaiCompatible", () => {
     }
     server.closeAllConnections();
     await new Promise((resolve) => server.close(resolve));
+  });
+});
+
+describe("a chain with thoughts, through the template of a model that thinks", () => {
+  it("reaches a server of unknown template whole", async () => {
+    const chain = "<think>Look it up.</think><plan>Search, then answer.</plan><think>Found.</think><answer>";
+    const seen: Message[][] = [];
+    const server = await startModelServer({
+      answer: (request) => {
+        seen.push(request.body["messages"] as Message[]);
+        return "1815</answer>";
+      },
+    });
+    try {
+      const prompt: Message[] = [{ role: "user", content: "When?" }];
+      for (const name of ["qwen3-8b", "gpt-4.1"]) {
+        const model = openaiCompatible({ baseURL: server.url, model: name, mode: "turns" });
+        for await (const _event of model.continue!({ prompt, text: chain, stop: [], maxTokens: 20 }));
+      }
+    } finally {
+      await server.close();
+    }
+    // As Qwen3's template leaves it.
+    const shown = seen.map((messages) =>
+      messages
+        .map(({ role, content }) => (role === "assistant" ? content.split("</think>").at(-1)! : content))
+        .join("\n"),
+    );
+    assert.ok(shown[0]!.includes("Search, then answer."));
+    assert.ok(!shown[1]!.includes("Search, then answer."), "the test sees what such a template drops");
   });
 });
 

@@ -18,7 +18,7 @@ import { type LlamaListener, llamaAddress, llamaListener, llamaRequest } from ".
 import { isJson } from "./openai-chat.ts";
 import type { Connection } from "./openai-compatible.ts";
 import { continueFields, keepStopFields, stopsFor } from "./server-kind.ts";
-import { turnsOf } from "./turns.ts";
+import { turnsOf, workSoFar } from "./turns.ts";
 
 /** What one call has brought so far, over all its tries. */
 interface Progress {
@@ -106,14 +106,21 @@ function bodyFor(
   };
 }
 
+/** Models whose servers leave the text of a message as it is. */
+const keepsThoughts = /(?:^|\/)(?:gpt-[345]|o\d|claude|gemini|mistral-|command)/i;
+
 function contentFor(
   connection: Connection,
   request: ContinueRequest,
   text: string,
   heard: readonly number[],
 ): Record<string, unknown> {
-  const { mode, options, facts, tokenizer } = connection;
-  if (mode === "turns") return { messages: turnsOf(request.prompt, text) };
+  const { mode, options, facts, tokenizer, model } = connection;
+  if (mode === "turns") {
+    // Which template a server uses is not known; that of a thinking model must find nothing to drop.
+    const eaten = text.includes("</think>") && facts.kind !== "openai" && !keepsThoughts.test(model ?? "");
+    return { messages: (eaten ? workSoFar : turnsOf)(request.prompt, text) };
+  }
   if (mode === "continue") {
     if (text === "") return { messages: request.prompt };
     return { messages: [...request.prompt, { role: "assistant", content: text }], ...continueFields(facts.kind) };

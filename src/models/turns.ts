@@ -22,3 +22,14 @@ export function turnsOf(prompt: readonly Message[], text: string, observation = 
   }
   return messages;
 }
+
+/**
+ * The same as one message by the user. Templates of models that think (Qwen3, DeepSeek) drop what stands before the last
+ * closing think tag of an assistant's message, plans and observations among it; what the user says they leave alone.
+ */
+export function workSoFar(prompt: readonly Message[], text: string): Message[] {
+  const last = prompt.at(-1);
+  const asked = last?.role === "user" ? `${last.content}\n\n` : "";
+  const content = `${asked}Your work so far:\n\n${text}\n\nGo on exactly where you stopped. Do not repeat anything.`;
+  return [...(asked === "" ? prompt : prompt.slice(0, -1)), { role: "user", content }];
+}
