@@ -24,15 +24,8 @@ export class BudgetSpent extends CoaError {
   }
 }
 
-export interface Meter {
-  /** Reserves one model call; returns how many tokens it may write. */
-  startModelCall(promptTokens: number, wantedTokens: number): number;
-  endModelCall(reserved: number, spent: { tokens: number; costUsd: number }): void;
-  startToolCall(): void;
-}
-
 /** A meter for one run. `now` and `startedAt` are in milliseconds. */
-export function createMeter(budget: TeamBudget, now: () => number, startedAt: number): Meter {
+export function createMeter(budget: TeamBudget, now: () => number, startedAt: number) {
   let modelCalls = 0;
   let toolCalls = 0;
   let tokens = 0;
@@ -42,7 +35,8 @@ export function createMeter(budget: TeamBudget, now: () => number, startedAt: nu
       throw new BudgetSpent("wallMs", budget.wallMs);
   };
   return {
-    startModelCall(promptTokens, wantedTokens) {
+    /** Reserves one model call; returns how many tokens it may write. */
+    startModelCall(promptTokens: number, wantedTokens: number) {
       inTime();
       if (budget.modelCalls !== undefined && modelCalls >= budget.modelCalls) {
         throw new BudgetSpent("modelCalls", budget.modelCalls);
@@ -57,7 +51,7 @@ export function createMeter(budget: TeamBudget, now: () => number, startedAt: nu
       modelCalls++;
       return completion;
     },
-    endModelCall(reserved, spent) {
+    endModelCall(reserved: number, spent: { tokens: number; costUsd: number }) {
       if (budget.tokens !== undefined) tokens += spent.tokens - reserved;
       costUsd += spent.costUsd;
     },
@@ -70,3 +64,6 @@ export function createMeter(budget: TeamBudget, now: () => number, startedAt: nu
     },
   };
 }
+
+/** What a run has used of its budget. */
+export type Meter = ReturnType<typeof createMeter>;

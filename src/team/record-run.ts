@@ -6,37 +6,19 @@ import type { Message } from "../core/message.ts";
 import type { ChatReply, ChatTool } from "../core/model.ts";
 import { fullyComplete, type TeamAgent, type TeamRun, type TeamStep } from "../core/team-run.ts";
 
-export interface RunRecord {
-  readonly agents: readonly TeamAgent[];
-  readonly steps: readonly TeamStep[];
-  addAgent(agent: Omit<TeamAgent, "id">): TeamAgent;
-  /** Writes down a model call that ended well. */
-  addStep(step: {
-    agent: TeamAgent;
-    model: string;
-    messages: readonly Message[];
-    tools: readonly ChatTool[];
-    reply: ChatReply;
-    startedAt: number;
-    endedAt: number;
-    costUsd: number;
-  }): TeamStep;
-  /** Writes down a model call that failed. */
-  addFailure(step: {
-    agent: TeamAgent;
-    model: string;
-    messages: readonly Message[];
-    error: string;
-    startedAt: number;
-    endedAt: number;
-  }): void;
-  finish(outcome: Pick<TeamRun, "answer" | "ending" | "replans" | "scores"> & { wallMs: number }): TeamRun;
+/** A model call of an agent. */
+interface MadeCall {
+  agent: TeamAgent;
+  model: string;
+  messages: readonly Message[];
+  startedAt: number;
+  endedAt: number;
 }
 
 /** Starts the record of a run. */
 export function recordRun(
   run: Pick<TeamRun, "id" | "taskId" | "question" | "topology" | "history" | "session" | "family">,
-): RunRecord {
+) {
   const agents: TeamAgent[] = [];
   const steps: TeamStep[] = [];
   const messages: Record<string, Message> = {};
@@ -49,12 +31,14 @@ export function recordRun(
   return {
     agents,
     steps,
-    addAgent(agent) {
-      const added = { id: `agent-${agents.length + 1}`, ...agent };
+    addAgent(agent: Omit<TeamAgent, "id">) {
+      const added: TeamAgent = { id: `agent-${agents.length + 1}`, ...agent };
       agents.push(added);
       return added;
     },
-    addStep({ agent, model, messages: seen, tools, reply, startedAt, endedAt, costUsd }) {
+    /** Writes down a model call that ended well. */
+    addStep(made: MadeCall & { tools: readonly ChatTool[]; reply: ChatReply; costUsd: number }) {
+      const { agent, model, messages: seen, tools, reply, startedAt, endedAt, costUsd } = made;
       const { promptTokens, completionTokens, cachedTokens } = reply.usage;
       const step: TeamStep = {
         id: `step-${steps.length + 1}`,
@@ -83,7 +67,8 @@ export function recordRun(
       });
       return step;
     },
-    addFailure({ agent, model, messages: seen, error, startedAt, endedAt }) {
+    /** Writes down a model call that failed. */
+    addFailure({ agent, model, messages: seen, error, startedAt, endedAt }: MadeCall & { error: string }) {
       steps.push({
         id: `step-${steps.length + 1}`,
         agentId: agent.id,
@@ -100,7 +85,10 @@ export function recordRun(
       const nothing = { promptTokens: 0, completionTokens: 0, text: "", toolCalls: [] };
       calls.push({ ...nothing, messages: seen, tools: [], startedAt });
     },
-    finish({ wallMs, ...outcome }) {
+    finish({
+      wallMs,
+      ...outcome
+    }: Pick<TeamRun, "answer" | "ending" | "replans" | "scores"> & { wallMs: number }): TeamRun {
       const usage = { ...runUsage(calls), wallMs };
       return {
         version: 1,
@@ -116,3 +104,6 @@ export function recordRun(
     },
   };
 }
+
+/** The record of a run as it happens. */
+export type RunRecord = ReturnType<typeof recordRun>;
