@@ -26,6 +26,6 @@ export function jsonIn(text: string, path: string): unknown {
   try {
     return JSON.parse(text) as unknown;
   } catch (error) {
-    throw new CoaError("format", `${path} is not JSON: ${messageOf(error)}`, { cause: error });
+    throw new CoaError("storage", `${path} is not JSON: ${messageOf(error)}`, { cause: error });
   }
 }
