@@ -32,18 +32,7 @@ export function App() {
       </button>
       <header class="top">
         <a class="brand" href={href("/")}>
-          <svg viewBox="0 0 24 24" width="20" height="20" fill="var(--accent)" aria-hidden="true">
-            <circle cx="5" cy="6" r="2.6" fill="var(--violet)" />
-            <circle cx="5" cy="18" r="2.6" fill="var(--teal)" />
-            <circle cx="19" cy="12" r="3.4" />
-            <path
-              d="M7.5 6.6 C12 7.5 12 11 15.6 11.6 M7.5 17.4 C12 16.5 12 13 15.6 12.4"
-              fill="none"
-              stroke="var(--soft)"
-              stroke-width="1.6"
-            />
-          </svg>
-          <span>coa studio</span>
+          coa studio
         </a>
         <nav aria-label="Screens">
           {screens
