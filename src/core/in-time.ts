@@ -4,32 +4,33 @@
  */
 import { Script } from "node:vm";
 import { budgets } from "./budget.ts";
-import { CoaError } from "./errors.ts";
+import { CoaError, messageOf } from "./errors.ts";
 
 /** A text this short is split at once by a simple pattern: the watchdog would take longer than the work. */
 const shortText = 1000;
 const slot = "coa.work-in-time";
 const script = new Script(`globalThis[${JSON.stringify(slot)}]()`);
 
-/** Runs work on a text; what takes longer than the budget is broken off and refused. */
+/** Runs work on a text; what takes longer than the budget is broken off, and what breaks is told as an error of the format. */
 export function inTime<Result>(
   text: string,
   simple: boolean,
   work: () => Result,
   ms: number = budgets.tokens.ms,
 ): Result {
-  if (simple && text.length <= shortText) return work();
   const place = globalThis as Record<string, unknown>;
   const before = place[slot]; // work may run inside of work
-  place[slot] = work;
   try {
+    if (simple && text.length <= shortText) return work();
+    place[slot] = work;
     return script.runInThisContext({ timeout: ms }) as Result;
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== "ERR_SCRIPT_EXECUTION_TIMEOUT") throw error;
-    throw new CoaError(
-      "format",
-      `the tokenizer took more than ${ms} ms for ${text.length} characters: its patterns are not usable`,
-    );
+    if (error instanceof CoaError) throw error;
+    const late = (error as NodeJS.ErrnoException).code === "ERR_SCRIPT_EXECUTION_TIMEOUT";
+    const why = late
+      ? `took more than ${ms} ms for ${text.length} characters`
+      : `can't be applied: ${messageOf(error)}`;
+    throw new CoaError("format", `the patterns ${why}`, { cause: error });
   } finally {
     place[slot] = before;
   }

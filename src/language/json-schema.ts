@@ -68,7 +68,7 @@ export function plainSchema(schema: unknown): JsonSchema {
     };
     if (Array.isArray(node["anyOf"]) || Array.isArray(node["oneOf"])) {
       only("anyOf", "oneOf");
-      const options = (node["anyOf"] ?? node["oneOf"]) as unknown[];
+      const options = (Array.isArray(node["anyOf"]) ? node["anyOf"] : node["oneOf"]) as unknown[];
       return { anyOf: options.map((option, index) => within(option, `anyOf[${index}]`)) };
     }
     if ("const" in node || Array.isArray(node["enum"])) {
@@ -76,10 +76,10 @@ export function plainSchema(schema: unknown): JsonSchema {
       return { enum: "const" in node ? [node["const"]] : node["enum"] };
     }
     const { type } = node as { type?: unknown };
-    if (Array.isArray(type))
+    if (Array.isArray(type) && type.every((one) => typeof one === "string"))
       return { anyOf: type.map((one) => within({ ...rest, ...onlyFor(rest, one), type: one }, String(one))) };
-    if (typeof type !== "string" || !known[type]) throw new SchemaProblem(`${place}: a type is missing, or is not one of ${Object.keys(known).join(", ")}`); // biome-ignore format: one refusal
-    only("type", ...known[type]);
+    if (typeof type !== "string" || !Object.hasOwn(known, type)) throw new SchemaProblem(`${place}: a type is missing, or is not one of ${Object.keys(known).join(", ")}`); // biome-ignore format: one refusal
+    only("type", ...known[type]!);
     if (type === "string") checkText(node, place);
     if (type === "array") return { ...rest, items: within(node["items"] ?? {}, "items") };
     if (type !== "object") return rest;
@@ -87,10 +87,13 @@ export function plainSchema(schema: unknown): JsonSchema {
       throw new SchemaProblem(
         `${place}: properties without a name are not supported: additionalProperties must be false`,
       );
+    const { required = [] } = node;
+    if (!Array.isArray(required) || required.some((name) => typeof name !== "string"))
+      throw new SchemaProblem(`${place}: required is a list of names`);
     const properties = Object.entries(node.properties ?? {}).map(([name, child]) => [name, within(child, name)]);
-    const missing = (node.required ?? []).find((name) => node.properties?.[name] === undefined);
+    const missing = required.find((name) => node.properties?.[name] === undefined);
     if (missing !== undefined) throw new SchemaProblem(`${place}: the required ${missing} is not among the properties`);
-    return { type, properties: Object.fromEntries(properties), required: node.required ?? [] };
+    return { type, properties: Object.fromEntries(properties), required };
   }
   const whole = plain(root, "schema", 0, new Set(["#"]));
   if (recursive.size === 0) return whole;
@@ -103,7 +106,9 @@ export function plainSchema(schema: unknown): JsonSchema {
 
 /** Refuses a format that can't be checked, and a pattern that is none. */
 function checkText({ format, pattern }: JsonSchema, place: string): void {
-  if (format !== undefined && !formats[String(format)] && pattern === undefined)
+  if ([format, pattern].some((one) => one !== undefined && typeof one !== "string"))
+    throw new SchemaProblem(`${place}: format and pattern are texts`);
+  if (format !== undefined && !Object.hasOwn(formats, String(format)) && pattern === undefined)
     throw new SchemaProblem(`${place}: the format "${String(format)}" is not known here`);
   try {
     if (pattern !== undefined) new RegExp(String(pattern), "u");

@@ -6,6 +6,7 @@
  * before any call.
  */
 import { UsageError } from "../core/errors.ts";
+import { asObject } from "../core/json-value.ts";
 import type { BodyFormat, Profile, TagSpec, ToolDescription } from "../core/profile.ts";
 import { type JsonSchema, type Tool, toolJsonSchema } from "../core/tool.ts";
 import { defineProfile, tagNameOf, tagNames, toolTags } from "./profile.ts";
@@ -89,7 +90,7 @@ function ownTags(profile: Profile, tools: readonly KnownTool[]): TagSpec[] {
   const roles = profile.tags.map((tag) => tag.name);
   const next = models.length > 0 ? [...new Set(models.flatMap((tag) => tag.next))] : [...roles, ...names];
   return tools.map((tool, index) => {
-    const schema = toolJsonSchema({ inputSchema: tool.inputSchema } as Tool);
+    const schema = soundSchema(toolJsonSchema({ inputSchema: tool.inputSchema } as Tool));
     const body = bodyFor(schema, tool.description);
     const fields = body.kind === "json" ? fieldsHint(schema) : "";
     const job = `${tool.description.replaceAll(/\s+/g, " ").trim()}${fields}`;
@@ -108,6 +109,21 @@ function ownNames(profile: Profile, tools: readonly KnownTool[]): string[] {
     taken.add(name);
     return name;
   });
+}
+
+/** A schema in which every part has the form that schemas have: clients and servers write what they like. */
+function soundSchema(given: unknown): JsonSchema {
+  const { properties, required, enum: choices, examples, items, type, ...rest } = asObject(given) ?? {};
+  const fields = asObject(properties);
+  return {
+    ...rest,
+    ...(typeof type === "string" && { type }),
+    ...(fields && { properties: Object.fromEntries(Object.entries(fields).map(([name, one]) => [name, soundSchema(one)])) }), // biome-ignore format: one field
+    ...(Array.isArray(required) && { required: required.filter((name) => typeof name === "string") }),
+    ...(Array.isArray(choices) && { enum: choices }),
+    ...(Array.isArray(examples) && { examples }),
+    ...(asObject(items) && { items: soundSchema(items) }),
+  };
 }
 
 /** How calls of a tool are written: plainly where one text is all it needs, as JSON otherwise. */

@@ -37,10 +37,11 @@ function joinedTexts(parts: readonly unknown[]): string[] {
       if (known) known.push(value);
       else pieces.set(path, [value]);
     } else if (value !== null && typeof value === "object") {
-      const { type = "", index = "", output_index: output = "" } = value as Record<string, unknown>;
+      const { type, index, output_index: output } = value as Record<string, unknown>;
+      const place = [type, index, output].map((one) => (typeof one === "object" ? "" : one)).join(".");
       for (const [key, inner] of Object.entries(value)) {
         if (Array.isArray(value)) collect(inner, path);
-        else if (!notInPieces.test(key)) collect(inner, `${path}/${type}.${index}.${output}/${key}`);
+        else if (!notInPieces.test(key)) collect(inner, `${path}/${place}/${key}`);
       }
     }
   };

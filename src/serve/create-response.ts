@@ -111,7 +111,7 @@ async function conversationOf(
       });
     if (item["type"] !== "item_reference") return { id: `msg_${id.slice(5)}_in${index}`, ...item };
     const found = await store.item(asString(item["id"]) ?? "", owner);
-    if (!found) throw new Refusal(404, `there is no item ${String(item["id"])}`, { code: "item_not_found" });
+    if (!found) throw new Refusal(404, `there is no item ${JSON.stringify(item["id"])}`, { code: "item_not_found" });
     return found;
   });
   const input = await Promise.all(named);

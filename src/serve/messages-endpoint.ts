@@ -51,7 +51,9 @@ function carriedBy(body: Json): { sealed: string[]; failed: Set<string> } {
   const blocks = objectsOf(body["messages"]).flatMap((message) => objectsOf(message["content"]));
   return {
     sealed: blocks.flatMap((block) => asString(block["signature"]) ?? asString(block["data"]) ?? []),
-    failed: new Set(blocks.filter((block) => block["is_error"] === true).map((block) => String(block["tool_use_id"]))),
+    failed: new Set(
+      blocks.filter((block) => block["is_error"] === true).map((block) => asString(block["tool_use_id"]) ?? ""),
+    ),
   };
 }
 

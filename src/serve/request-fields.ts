@@ -115,11 +115,11 @@ const modes: Record<string, ToolChoice["mode"]> = { auto: "auto", none: "none", 
 export function toolChoice(choice: unknown): ToolChoice {
   const asked = typeof choice === "string" ? { type: choice } : (asObject(choice) ?? { type: "auto" });
   const type = asString(asked["type"]) ?? "auto";
-  if (modes[type]) return { mode: modes[type] };
+  if (Object.hasOwn(modes, type)) return { mode: modes[type]! };
   const nameOf = (tool: Json) => asString(tool["name"]) ?? asString(asObject(tool["function"])?.["name"]);
   if (type === "allowed_tools") {
     const { mode, tools } = { ...asked, ...asObject(asked["allowed_tools"]) } as Json;
-    return { mode: modes[String(mode)] ?? "auto", names: objectsOf(tools).flatMap((tool) => nameOf(tool) ?? []) };
+    return { mode: (mode === "required" && "forced") || "auto", names: objectsOf(tools).flatMap((tool) => nameOf(tool) ?? []) };
   }
   const name = nameOf(asked);
   if (/^(?:function|tool|custom)$/.test(type) && name) return { mode: "forced", names: [name] };
@@ -154,7 +154,7 @@ export function answerSchema(format: unknown): JsonSchema | undefined {
   const refuse = (message: string): never => {
     throw new Refusal(400, message, { code: "unsupported_format", param: "response_format" });
   };
-  if (type !== "json_schema") refuse(`answers of the form ${String(type)} are not served`);
+  if (type !== "json_schema") refuse(`answers of the form ${JSON.stringify(type)} are not served`);
   try {
     // Chat completions nest the schema once more than the other APIs.
     return plainSchema(asObject(asked["json_schema"])?.["schema"] ?? asked["schema"]);

@@ -55,6 +55,10 @@ export function tokenizerFromJson(
   options: { endOfTurn?: readonly number[]; maxMs?: number } = {},
 ): Tokenizer {
   const parsed = tokenizerJsonSchema.parse(tokenizerJson);
+  const splits = flattenComponent(parsed.pre_tokenizer);
+  // Each further step into bytes would double the text.
+  if (splits.filter(({ type }) => type === "ByteLevel").length > 1 || splits.length > 16)
+    throw new CoaError("format", "its pre-tokenizer has more steps than any tokenizer needs");
   const json = { ...parsed, pre_tokenizer: unicodePreTokenizer(parsed.pre_tokenizer) };
   const config = tokenizerConfigSchema.parse(tokenizerConfig);
   const library = new Library({ normalizer: null, post_processor: null, decoder: null, ...json }, config);
@@ -138,7 +142,7 @@ function tokenBytesReader(json: TokenizerJson, vocabulary: readonly (string | un
     const special = specialText.get(token);
     if (special !== undefined) return encoder.encode(special);
     const text = vocabulary[token];
-    if (text === undefined) throw new RangeError(`token ${token} is not in the vocabulary`);
+    if (text === undefined) throw new CoaError("format", `token ${token} is not in the vocabulary`);
     if (byteLevel) return bytesOfByteLevel(text) ?? encoder.encode(text);
     const byte = /^<0x([0-9A-F]{2})>$/.exec(text);
     if (byte && decoders.includes("ByteFallback")) return Uint8Array.of(Number.parseInt(byte[1]!, 16));

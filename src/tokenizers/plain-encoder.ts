@@ -6,6 +6,7 @@
  * For byte-level BPE the ids of each word are remembered: texts repeat words, and merging is the slow part.
  */
 import { Tokenizer as Library } from "@huggingface/tokenizers";
+import { CoaError } from "../core/errors.ts";
 import { inTime, isSimple } from "../core/in-time.ts";
 import { toByteLevel } from "./byte-level.ts";
 import { specialPattern } from "./special-strings.ts";
@@ -40,7 +41,8 @@ export function plainEncoder(
   const pattern = specialPattern(specials.keys());
   const idOf = (token: string): number => {
     const id = model.tokens_to_ids.get(token) ?? model.unk_token_id;
-    if (id === undefined) throw new RangeError(`the vocabulary has no token "${token}" and no unknown token`);
+    if (id === undefined)
+      throw new CoaError("format", `the vocabulary has no token "${token.slice(0, 80)}" and no unknown token`);
     return id;
   };
   const words = wordSplitter(json, config);
@@ -77,7 +79,9 @@ export function plainEncoder(
   }
 
   const normalize = (text: string): string => (library.normalizer ? library.normalizer.normalize(text) : text);
-  const simple = patternsOf([json.normalizer, json.pre_tokenizer]).every(isSimple);
+  const growing = flattenComponent(json.normalizer).filter(({ type }) => type === "Replace" || type === "Prepend");
+  const small = growing.length <= 3 && growing.every((step) => String(step["content"] ?? step["prepend"]).length <= 4);
+  const simple = small && patternsOf([json.normalizer, json.pre_tokenizer]).every(isSimple);
   const guarded = (text: string, work: () => number[]) => inTime(text, simple, work, maxMs);
   const lossless = flattenComponent(json.normalizer).every((part) => unicodeForms.has(part.type));
   return {

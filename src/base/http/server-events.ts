@@ -29,7 +29,7 @@ function eventSplitter(maxLength: number = Number.POSITIVE_INFINITY): {
     const event = data.join("\n");
     data = [];
     held = 0;
-    const excess = event.length > 2 ** 16 ? jsonExcess(event, budgets.event) : undefined;
+    const excess = jsonExcess(event, budgets.event);
     if (excess) throw new CoaError("format", `an event ${excess}`);
     return [event];
   };

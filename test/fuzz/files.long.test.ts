@@ -1,0 +1,95 @@
+/** Files that were damaged or made to harm: what we read of others' folders is read or refused with an error of ours. */
+import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { it } from "node:test";
+import { readJsonl } from "../../src/base/files/read-jsonl.ts";
+import { readTar, writeTar } from "../../src/base/files/tar.ts";
+import { currentFolder } from "../../src/base/files/write-folder.ts";
+import { readGguf, writeGguf } from "../../src/engines/embedded/files/gguf-format.ts";
+import { readSafetensors, writeSafetensors } from "../../src/engines/embedded/files/safetensors.ts";
+import { loadTokenizer } from "../../src/tokenizers/load-tokenizer.ts";
+import { indexWriter, loadIndex } from "../../src/tools/local-index/index-file.ts";
+import { damaged, fuzz, mutated } from "./fuzz.ts";
+
+const tokenizerJson = {
+  added_tokens: [{ id: 3, content: "<|end|>" }],
+  normalizer: { type: "NFC" },
+  pre_tokenizer: {
+    type: "Sequence",
+    pretokenizers: [
+      { type: "Split", pattern: { Regex: "\\p{L}+|\\s" }, behavior: "Isolated", invert: false },
+      { type: "ByteLevel", add_prefix_space: false, use_regex: false },
+    ],
+  },
+  post_processor: null,
+  decoder: { type: "ByteLevel" },
+  model: { type: "BPE", vocab: { a: 0, b: 1, ab: 2 }, merges: [["a", "b"]] },
+};
+
+it("fuzzed stored files are read or refused with an error of ours", async (t) => {
+  const folder = await mkdtemp(join(tmpdir(), "coa-fuzz-"));
+  try {
+    const file = join(folder, "file");
+    const tensor = { shape: [4, 8], data: new Float32Array(32).fill(0.5) };
+    await writeSafetensors(join(folder, "s"), new Map([["a.weight", tensor]]) as never);
+    await writeGguf(
+      join(folder, "g"),
+      new Map([["general.name", { type: "string", value: "m" }]]) as never,
+      new Map([["a", { ...tensor, type: "f32" }]]) as never,
+    );
+    const writer = await indexWriter(join(folder, "index"));
+    for (let at = 0; at < 20; at++)
+      writer.add({ id: `d${at}`, title: `t${at}`, text: "ada lives in lyon", url: "https://x.example" });
+    await writer.finish();
+    const index = await currentFolder(join(folder, "index"));
+    const read = async (name: string) => readFile(join(folder, name));
+    const lines = Buffer.from('{"version":1,"id":"a","text":"x"}\n{"version":1,"id":"b","list":[1,2,{"c":null}]}\n');
+    const tar = writeTar({ "adapter_config.json": Buffer.from("{}"), b: Buffer.alloc(700, 3) });
+    const seeds: [Uint8Array, (bytes: Buffer) => unknown][] = [
+      [await read("s"), async (bytes) => (await writeFile(file, bytes), readSafetensors(file))],
+      [await read("g"), async (bytes) => (await writeFile(file, bytes), readGguf(file))],
+      [tar, (bytes) => readTar(bytes)],
+      [lines, async (bytes) => (await writeFile(file, bytes), Array.fromAsync(readJsonl(file)))],
+      [
+        Buffer.from(JSON.stringify(tokenizerJson)),
+        async (bytes) => {
+          await writeFile(join(folder, "tokenizer.json"), bytes);
+          return (await loadTokenizer(folder)).encode("ab ba");
+        },
+      ],
+    ];
+    for (const name of ["index.json", "index.bin", "documents.jsonl"]) {
+      const whole = await readFile(join(index, name));
+      seeds.push([
+        whole,
+        async (bytes) => {
+          await writeFile(join(index, name), bytes);
+          try {
+            const loaded = await loadIndex(join(folder, "index"));
+            try {
+              return loaded.search("ada");
+            } finally {
+              loaded.close();
+            }
+          } finally {
+            await writeFile(join(index, name), whole);
+          }
+        },
+      ]);
+    }
+    const done = await fuzz("files", async (random) => {
+      if (random.below(4) === 0) {
+        const json = mutated(tokenizerJson, random, 0.05);
+        await writeFile(join(folder, "tokenizer.json"), JSON.stringify(json));
+        const tokenizer = await loadTokenizer(folder);
+        return tokenizer.decode(tokenizer.encode("ab ba \u0000 <|end|>"));
+      }
+      const [bytes, use] = seeds[random.below(seeds.length)]!;
+      return use(damaged(bytes, random));
+    });
+    t.diagnostic(JSON.stringify(done));
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
+});
