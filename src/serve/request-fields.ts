@@ -119,7 +119,11 @@ export function toolChoice(choice: unknown): ToolChoice {
   const nameOf = (tool: Json) => asString(tool["name"]) ?? asString(asObject(tool["function"])?.["name"]);
   if (type === "allowed_tools") {
     const { mode, tools } = { ...asked, ...asObject(asked["allowed_tools"]) } as Json;
-    return { mode: (mode === "required" && "forced") || "auto", names: objectsOf(tools).flatMap((tool) => nameOf(tool) ?? []) };
+    const wanted = asString(mode) ?? "";
+    return {
+      mode: (Object.hasOwn(modes, wanted) && modes[wanted]) || "auto",
+      names: objectsOf(tools).flatMap((tool) => nameOf(tool) ?? []),
+    };
   }
   const name = nameOf(asked);
   if (/^(?:function|tool|custom)$/.test(type) && name) return { mode: "forced", names: [name] };
