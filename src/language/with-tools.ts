@@ -113,17 +113,12 @@ function ownNames(profile: Profile, tools: readonly KnownTool[]): string[] {
 
 /** A schema in which every part has the form that schemas have: clients and servers write what they like. */
 function soundSchema(given: unknown): JsonSchema {
-  const { properties, required, enum: choices, examples, items, type, ...rest } = asObject(given) ?? {};
-  const fields = asObject(properties);
-  return {
-    ...rest,
-    ...(typeof type === "string" && { type }),
-    ...(fields && { properties: Object.fromEntries(Object.entries(fields).map(([name, one]) => [name, soundSchema(one)])) }), // biome-ignore format: one field
-    ...(Array.isArray(required) && { required: required.filter((name) => typeof name === "string") }),
-    ...(Array.isArray(choices) && { enum: choices }),
-    ...(Array.isArray(examples) && { examples }),
-    ...(asObject(items) && { items: soundSchema(items) }),
-  };
+  const { properties, items, type, ...rest } = asObject(given) ?? {};
+  const lists = ["required", "enum", "examples"].filter((name) => !Array.isArray(rest[name]));
+  const fields = Object.entries(asObject(properties) ?? {}).map(([name, one]) => [name, soundSchema(one)]);
+  const inner = { ...(asObject(properties) && { properties: Object.fromEntries(fields) }), ...(asObject(items) && { items: soundSchema(items) }) }; // biome-ignore format: one object
+  const others = Object.fromEntries(Object.entries(rest).filter(([name]) => !lists.includes(name)));
+  return { ...others, ...inner, ...(typeof type === "string" && { type }) };
 }
 
 /** How calls of a tool are written: plainly where one text is all it needs, as JSON otherwise. */

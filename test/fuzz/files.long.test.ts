@@ -44,13 +44,17 @@ it("fuzzed stored files are read or refused with an error of ours", async (t) =>
     await writer.finish();
     const index = await currentFolder(join(folder, "index"));
     const read = async (name: string) => readFile(join(folder, name));
+    const stored = async (bytes: Buffer) => {
+      await writeFile(file, bytes);
+      return file;
+    };
     const lines = Buffer.from('{"version":1,"id":"a","text":"x"}\n{"version":1,"id":"b","list":[1,2,{"c":null}]}\n');
     const tar = writeTar({ "adapter_config.json": Buffer.from("{}"), b: Buffer.alloc(700, 3) });
     const seeds: [Uint8Array, (bytes: Buffer) => unknown][] = [
-      [await read("s"), async (bytes) => (await writeFile(file, bytes), readSafetensors(file))],
-      [await read("g"), async (bytes) => (await writeFile(file, bytes), readGguf(file))],
+      [await read("s"), (bytes) => stored(bytes).then(readSafetensors)],
+      [await read("g"), (bytes) => stored(bytes).then(readGguf)],
       [tar, (bytes) => readTar(bytes)],
-      [lines, async (bytes) => (await writeFile(file, bytes), Array.fromAsync(readJsonl(file)))],
+      [lines, async (bytes) => Array.fromAsync(readJsonl(await stored(bytes)))],
       [
         Buffer.from(JSON.stringify(tokenizerJson)),
         async (bytes) => {

@@ -191,16 +191,9 @@ async function* bounded(
 
 /** What an answer begins with: enough of an error to be told. */
 async function firstText(chunks: AsyncIterable<Uint8Array>): Promise<string> {
-  const kept: Uint8Array[] = [];
-  let size = 0;
-  for await (const chunk of chunks) {
-    kept.push(chunk);
-    size += chunk.length;
-    if (size >= 2 ** 16) break;
-  }
-  return Buffer.concat(kept)
-    .subarray(0, 2 ** 16)
-    .toString("utf8");
+  let kept = Buffer.alloc(0);
+  for await (const chunk of chunks) if ((kept = Buffer.concat([kept, chunk])).length >= 2 ** 16) break;
+  return kept.toString("utf8", 0, 2 ** 16);
 }
 
 function connectionError(what: string, error: unknown, boundary: Boundary): Error {
