@@ -25,7 +25,7 @@ describe("SECURITY.md", () => {
     ]; // biome-ignore format: one line a limit
     for (const [name, ...numbers] of stated) {
       const row = page.split("\n").find((one) => one.startsWith(`| ${name} |`));
-      assert.ok(row, name);
+      assert.ok(row !== undefined, `there is no row "${name}"`);
       for (const number of numbers) assert.ok(row.includes(number), `${row} does not say ${number}`);
     }
   });
