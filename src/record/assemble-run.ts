@@ -13,7 +13,7 @@ import { isTransfer, nameFromCall } from "./agent-name.ts";
 import { answerByTool } from "./answer-by-tool.ts";
 import { runAnswer } from "./run-answer.ts";
 import { looseAgents, whyUntrainable } from "./trainable.ts";
-import { historyBefore, spoken } from "./user-turn.ts";
+import { historyBefore, spoken, toldTask } from "./user-turn.ts";
 
 /** One model call, with the agent that made it and what its tools answered. */
 export interface CallParts extends Omit<TeamStep, "id" | "input"> {
@@ -179,11 +179,7 @@ function firstCall(calls: readonly CallParts[], rootId: string | undefined): Cal
 
 function firstQuestion(calls: readonly CallParts[], rootId: string | undefined): string {
   const first = firstCall(calls, rootId);
-  // CAMEL's agents are told the task in their instructions, and asked to begin.
-  const told = first?.messages.find(({ role }) => role === "system")?.content ?? "";
-  const task = /\bHere is the task: ([\s\S]+?)\.? Never forget our task!/.exec(told)?.[1];
-  if (task !== undefined) return task;
-  return spoken(first?.messages.findLast((message) => message.role === "user")?.content ?? "");
+  return toldTask(first?.messages) ?? spoken(first?.messages.findLast(({ role }) => role === "user")?.content ?? "");
 }
 
 /** Our own team is known by what it asks its members for, and so is what each step of it was. */

@@ -358,6 +358,22 @@ describe("runs as flows", () => {
     assert.ok(runs.every((run) => reasons(run).length > 0));
   });
 
+  it("keeps tasks apart that only the instructions tell", () => {
+    const begin = "Now start to give me instructions one by one.";
+    const told = (task: string) => `You instruct. Here is the task: ${task} Never forget our task!`;
+    const runs = callsToRuns(
+      inFlow(
+        call(told("Name the river."), begin, "Instruction: say Danube.", { scope: "a" }),
+        call(told("Name the city."), begin, "Instruction: say Budapest.", { scope: "b" }),
+      ),
+      "wire",
+    );
+    assert.deepEqual(
+      runs.map((run) => run.question),
+      ["Name the river", "Name the city"],
+    );
+  });
+
   it("marks side calls, and never takes their words for an answer", () => {
     const title = call("Generate a short title for this conversation.", question, "Rivers of Hungary");
     const [run, ...others] = callsToRuns([call("You are the guide.", question, "The Danube."), title], "wire");

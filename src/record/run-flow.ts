@@ -10,6 +10,7 @@ import type { ThreadLink } from "./link-threads.ts";
 import { passagesOf, quoteIndex, squeeze } from "./quotes.ts";
 import { addTo, type RecordedCall } from "./recorded-call.ts";
 import { sideKind } from "./side-calls.ts";
+import { toldTask } from "./user-turn.ts";
 
 export interface RunFlow {
   /** The threads of each run, the one that began it first. */
@@ -192,7 +193,11 @@ function nearest(fitting: readonly Said[], before: ReadonlySet<string>, flow: Ca
 /** What the user asked in a call. */
 function questionOf(call: RecordedCall): string {
   // Who picks the next speaker is told all in its instructions.
-  return (call.messages.findLast(({ role }) => role === "user") ?? call.messages[0])?.content ?? "";
+  return (
+    toldTask(call.messages) ??
+    (call.messages.findLast(({ role }) => role === "user") ?? call.messages[0])?.content ??
+    ""
+  );
 }
 
 /** Whether a prompt holds a short reply, or a value of one, as words of its own. */

@@ -8,10 +8,11 @@ import type { Message } from "../core/message.ts";
 import type { TeamAgent, TeamRun, TeamToolCall } from "../core/team-run.ts";
 import { nameFromCall, toldName } from "./agent-name.ts";
 import { assembleRun, type CallParts } from "./assemble-run.ts";
-import { argumentsKey } from "./call-threads.ts";
+import { argumentsKey, type Thread } from "./call-threads.ts";
 import { callGroups, callsToRuns, inOrder, type RunGroup } from "./calls-to-runs.ts";
 import { passagesOf, quoteIndex } from "./quotes.ts";
 import { addTo, type RecordedCall } from "./recorded-call.ts";
+import { isSide, runFlow } from "./run-flow.ts";
 import { ancestors, type TraceSpan } from "./trace-span.ts";
 
 /** The runs of spans alone, in the order in which they began. */
@@ -30,7 +31,7 @@ export function traceGroups(
     addTo(traces, span.traceId, span);
   }
   const find = wireIndex(wire);
-  return [...traces].map(([traceId, own]) => {
+  const groups = [...traces].map(([traceId, own]) => {
     const calls: RecordedCall[] = [];
     const runs = traceToRuns(traceId, own, source, find, (call) => {
       wire.delete(call);
@@ -50,6 +51,37 @@ export function traceGroups(
       })),
     };
   });
+  doubtTorn(groups.flatMap(({ runs }) => runs));
+  return groups;
+}
+
+/** Programs that open no span around their work have a trace for each call: what quotes another trace is no run of its own. */
+function doubtTorn(runs: readonly TeamRun[]): void {
+  const byThread = new Map(runs.filter(({ steps }) => steps.length > 0).map((run) => [threadOf(run), run]));
+  const { families, doubts } = runFlow([...byThread.keys()], new Map(), () => []);
+  for (const family of families) {
+    const work = family.filter((thread) => !isSide(thread));
+    const begun = work.some(({ calls }) => calls[0]!.messages.at(-1)?.role === "tool");
+    const why = begun ? "the calls of its tools are in no trace" : family.map((one) => doubts.get(one)).find(Boolean);
+    if (work.length < 2 && why === undefined) continue;
+    for (const thread of work) {
+      const { completeness } = byThread.get(thread)!;
+      const detail =
+        why ?? "several traces look like one run: open a span around each task, or record with coa record run";
+      completeness.untrainable = [...(completeness.untrainable ?? []), { reason: "part-of-run", detail }];
+    }
+  }
+}
+
+/** All calls of a run as one thread, to compare it with others. */
+function threadOf({ id, steps, messages, agents }: TeamRun): Thread {
+  const calls = steps.map(({ input, ...step }, index): RecordedCall => {
+    const startedAt = step.startedAt ?? index;
+    const tools = agents.find((agent) => agent.id === step.agentId)?.tools ?? [];
+    const told = { messages: input.map((key) => messages[key]!), tools, scope: id, outcome: "complete" as const };
+    return { ...step, ...told, id: `${id} ${step.id}`, startedAt, endedAt: step.endedAt ?? startedAt };
+  });
+  return { id, calls, lineage: id, results: new Map() };
 }
 
 /** Finds the recorded calls of a trace; none where trace and recording hold only a part of each other. */

@@ -4,7 +4,10 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, describe, it } from "node:test";
 import type { Json } from "../core/json-value.ts";
+import type { Message } from "../core/message.ts";
 import { importFiles } from "./import-file.ts";
+import { spansToRuns } from "./spans-to-runs.ts";
+import type { TraceSpan } from "./trace-span.ts";
 
 const root = await mkdtemp(join(tmpdir(), "coa-traced-"));
 after(() => rm(root, { recursive: true, force: true }));
@@ -125,4 +128,49 @@ describe("what a trace tells of a call", () => {
       assert.deepEqual(await reasons(trace("stop", [asked, picture])), ["missing-media"]);
     });
   }
+});
+
+describe("traces that are parts of one run", () => {
+  let clock = 0;
+  const span = (traceId: string, prompt: Message[], text: string): TraceSpan => {
+    clock += 10;
+    const call = { messages: prompt, tools: [], text, toolCalls: [] };
+    return { id: `s${clock}`, traceId, name: "chat", kind: "model", startedAt: clock, endedAt: clock + 5, call };
+  };
+  const asked = (system: string, content: string): Message[] => [
+    { role: "system", content: system },
+    { role: "user", content },
+  ];
+  const refused = (spans: TraceSpan[]) =>
+    spansToRuns(spans, "collector").map((run) => run.completeness.untrainable?.map(({ reason }) => reason) ?? []);
+
+  it("refuses traces that quote each other, or that begin after a tool", () => {
+    const facts = "The capital of Hungary is Budapest, on both banks.";
+    const chain = [
+      span("a", asked("You search.", "Which river flows there?"), facts),
+      span("b", asked("You write.", `Facts: ${facts}`), "The Danube."),
+    ];
+    assert.deepEqual(refused(chain), [["part-of-run"], ["part-of-run"]]);
+    const later: Message[] = [
+      ...asked("You search.", "Which river flows there?"),
+      { role: "assistant", content: "", toolCalls: [{ id: "t", name: "look", arguments: "{}" }] },
+      { role: "tool", content: "The Danube.", toolCallId: "t" },
+    ];
+    assert.deepEqual(refused([span("a", later, "The Danube.")]), [["part-of-run"]]);
+  });
+
+  it("keeps the turns of a chat and unrelated traces", () => {
+    const facts = "The capital of Hungary is Budapest, on both banks.";
+    const turn: Message[] = [
+      ...asked("You help.", "What is its capital?"),
+      { role: "assistant", content: facts },
+      { role: "user", content: "And its river?" },
+    ];
+    const spans = [
+      span("a", turn.slice(0, 2), facts),
+      span("b", turn, "The Danube."),
+      span("c", asked("You help.", "Who wrote Faust?"), "Goethe."),
+    ];
+    assert.deepEqual(refused(spans), [[], [], []]);
+  });
 });

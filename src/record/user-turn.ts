@@ -25,6 +25,12 @@ export function spoken(content: string): string {
   return (whole ?? rest ?? text).trim();
 }
 
+/** The task where the instructions tell it and the user only says when to begin, as CAMEL's agents are asked. */
+export function toldTask(messages: readonly Message[] = []): string | undefined {
+  const told = messages.find(({ role }) => role === "system")?.content ?? "";
+  return /\bHere is the task: ([\s\S]+?)\.? Never forget our task!/.exec(told)?.[1];
+}
+
 type Spoken = Pick<RecordedCall, "messages" | "text"> & { toolCalls: readonly unknown[] };
 
 /** Whether a call answers something new: the call before it answered, whole or stopped half-way, and somebody wrote since. */
