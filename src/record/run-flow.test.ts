@@ -1,5 +1,4 @@
 import assert from "node:assert/strict";
-import { join } from "node:path";
 import { describe, it } from "node:test";
 import type { Message } from "../core/message.ts";
 import type { TeamRun } from "../core/team-run.ts";
