@@ -221,32 +221,18 @@ function inferredOf(
   return [...(told ? [] : (["run"] as const)), ...(linked ? (["links"] as const) : [])];
 }
 
+/** What a recorder knows of a call that is no part of a step. */
+const ofCalls = new Set(
+  "id recorder runId scope given agent outcome notes tries previousResponseId conversation after joins root".split(" "),
+);
+
 function toParts(call: RecordedCall, thread: Thread, agentId: string): CallParts {
-  const {
-    id: _id,
-    recorder: _recorder,
-    runId: _runId,
-    scope: _scope,
-    given: _given,
-    agent: _agent,
-    outcome: _outcome,
-    notes: _notes,
-    tries: _tries,
-    ...rest
-  } = call;
-  const {
-    previousResponseId: _previous,
-    conversation: _conversation,
-    after: _after,
-    joins: _joins,
-    root: _root,
-    toolCalls,
-    ...parts
-  } = rest;
+  const fields = Object.entries(call).filter(([name]) => !ofCalls.has(name));
+  const parts = Object.fromEntries(fields) as unknown as CallParts;
   return {
     ...parts,
     agentId,
-    toolCalls: toolCalls.map((tool) => {
+    toolCalls: call.toolCalls.map((tool) => {
       const result = thread.results.get(tool.id);
       return { ...tool, ...(result && { result: result.text }) };
     }),

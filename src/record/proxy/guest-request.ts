@@ -9,7 +9,7 @@ import { timingSafeEqual } from "node:crypto";
 import type { IncomingHttpHeaders } from "node:http";
 import { z } from "zod";
 import { Refusal } from "../../base/http/refusal.ts";
-import { parseJson } from "../../core/json-value.ts";
+import { defined, parseJson } from "../../core/json-value.ts";
 import { agentHintSchema, givenPath, type WireExchange } from "../wire-exchange.ts";
 
 /** A call of a guest: where it goes, and what goes into its record. */
@@ -43,14 +43,7 @@ export function guestRequest(token: string, url: string, headers: IncomingHttpHe
   return {
     to,
     path,
-    known: {
-      ...(id !== undefined && { id }),
-      ...(runId !== undefined && { runId }),
-      ...(scope !== undefined && { scope }),
-      ...(agent && { agent }),
-      ...(after !== undefined && { after }),
-      ...(joins.length > 0 && { joins }),
-    },
+    known: { ...defined({ id, runId, scope, agent, after }), ...(joins.length > 0 && { joins }) },
   };
 }
 

@@ -133,14 +133,7 @@ async function handle(setup: Setup, call: Call): Promise<void> {
   const to = guest?.to ?? setup.to;
   const body = await call.raw();
   if (guest?.path === givenPath) {
-    const now = {
-      startedAt,
-      endedAt: startedAt,
-      status: 200,
-      outcome: "complete" as const,
-      contentType: "",
-      response: "",
-    };
+    const now = { endedAt: startedAt, status: 200, outcome: "complete", contentType: "", response: "" } as const;
     const told = redactSecrets(await call.json(), headerSecrets(Object.entries(request.headers)), setup.redact);
     await setup.log?.append({
       version: 1,
@@ -148,6 +141,7 @@ async function handle(setup: Setup, call: Call): Promise<void> {
       recorder: "preload",
       ...guest.known,
       path,
+      startedAt,
       ...now,
       request: told,
     });
