@@ -55,7 +55,7 @@ const readers: Record<string, { body: object; read: (event: Loose) => { role?: s
           : {},
   },
   "/v1/messages": {
-    body: { messages, max_tokens: 2000 },
+    body: { messages, max_tokens: 2000, thinking: { type: "adaptive" } },
     read: ({ delta }) => ({ role: delta?.thinking, answer: delta?.text }),
   },
   "/api/chat": {
