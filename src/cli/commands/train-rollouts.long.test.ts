@@ -48,7 +48,7 @@ describe("coa train rl", () => {
     assert.equal(code, 0, stderr);
     const line = await metrics("pool");
     assert.ok((line["requeued"] ?? -1) >= 0 && (line["staleness"] ?? 0) <= 1, JSON.stringify(line));
-    const file = join(at("pool"), "rollouts.jsonl");
+    const file = join(at("pool"), "exported.jsonl");
     const exported = await coa("show", at("pool"), "--out", file, "--json");
     assert.equal(exported.code, 0, exported.stderr);
     const rollouts = await readAllJsonl<Rollout>(file);
