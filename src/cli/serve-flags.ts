@@ -1,14 +1,15 @@
 /** What all servers share: where they listen, who may call, how they stop. */
 import { accessOf } from "../base/http/access.ts";
 import { readKeys, type ServeKey } from "../serve/keys.ts";
+import { requestLog } from "../serve/request-log.ts";
 import type { PortOptions } from "../serve/serve.ts";
 import type { ServeOptions } from "../serve/served-handler.ts";
 import { whole } from "./setting.ts";
 import type { Section } from "./settings/index.ts";
 
 /** Of those, what a handler is to know. */
-export function handlerOptions({ keys, access, maxBodyBytes }: ServeOptions): ServeOptions {
-  return { keys, access, maxBodyBytes };
+export function handlerOptions({ keys, access, maxBodyBytes, onRequest }: ServeOptions): ServeOptions {
+  return { keys, access, maxBodyBytes, onRequest };
 }
 
 /** The port of a server that has a default port of its own. */
@@ -26,7 +27,7 @@ export async function keysOf(file: string | undefined): Promise<ServeKey[]> {
 export async function portOptions(
   settings: Section<"server">,
 ): Promise<PortOptions & ServeOptions & { drainMs: number }> {
-  const { port, host, apiKeyFile, cors, publicHosts, maxBodyMb, drainSeconds } = settings;
+  const { port, host, apiKeyFile, cors, publicHosts, maxBodyMb, drainSeconds, log } = settings;
   return {
     port,
     host,
@@ -34,5 +35,6 @@ export async function portOptions(
     access: accessOf(host, { ...(cors.length > 0 && { origins: cors }), ...(publicHosts.length > 0 && { hosts: publicHosts }) }), // biome-ignore format: one rule
     maxBodyBytes: maxBodyMb * 2 ** 20,
     drainMs: drainSeconds * 1000,
+    onRequest: requestLog(log, (line) => process.stderr.write(`${line}\n`)),
   };
 }

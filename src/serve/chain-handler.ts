@@ -5,6 +5,7 @@
 
 import { accessParts } from "../base/http/access.ts";
 import { Refusal } from "../base/http/refusal.ts";
+import { openaiResponses } from "../base/wire/openai-responses.ts";
 import { checkOptions, optionNames } from "../base/work/check-options.ts";
 import type { Json } from "../core/json-value.ts";
 import { defineTask } from "../core/task.ts";
@@ -103,11 +104,13 @@ export async function chainHandler(options: ChainHandlerOptions): Promise<Served
     "DELETE /v1/chains/{id}": deleteChainEndpoint(forget, service),
     "POST /v1/messages": messagesEndpoint(service, options),
     "POST /v1/messages/count_tokens": countTokensEndpoint(service),
+    "POST /v1/responses/input_tokens": countTokensEndpoint(service, openaiResponses),
     ...responses,
     ...uiEndpoints(service),
   };
   const served = servedHandler(endpoints, options, {
     counted,
+    model: service.name,
     load: service,
     store: async () => store,
     callers: known,

@@ -4,6 +4,7 @@ import { estimateTokens } from "../base/count/token-estimate.ts";
 import { parse } from "../base/http/refusal.ts";
 import { eventText } from "../base/http/server-events.ts";
 import { anthropicMessages } from "../base/wire/anthropic-messages.ts";
+import type { WireApi } from "../base/wire/wire-api.ts";
 import { asObject, asString, type Json, objectsOf } from "../core/json-value.ts";
 import { chainRequest } from "./chain-request.ts";
 import type { ChainService } from "./chain-service.ts";
@@ -58,10 +59,10 @@ function carriedBy(body: Json): { sealed: string[]; failed: Set<string> } {
 }
 
 /** Counts the tokens of a request: exactly where the model's tokenizer is here, by estimate otherwise. */
-export function countTokensEndpoint(service: ChainService): Endpoint {
+export function countTokensEndpoint(service: ChainService, api: WireApi = anthropicMessages): Endpoint {
   return async ({ request, json }) => {
-    const body = parse(requestFields.messages, await json());
-    const wire = anthropicMessages.readRequest(body, request.path);
+    const fields = api === anthropicMessages ? requestFields.messages : requestFields.responses;
+    const wire = api.readRequest(parse<Json>(fields, await json()), request.path);
     checkModel(service, wire.model);
     const count = service.model.countTokens ?? estimateTokens;
     const offered = wire.tools.map((tool) => JSON.stringify(tool));
@@ -69,6 +70,6 @@ export function countTokensEndpoint(service: ChainService): Endpoint {
       (sum, text) => sum + count(text),
       0,
     );
-    return { input_tokens: tokens };
+    return { ...(api !== anthropicMessages && { object: "response.input_tokens" }), input_tokens: tokens };
   };
 }

@@ -6,13 +6,17 @@ type Labels = Readonly<Record<string, string | number>>;
 /** Counts, and shows what was counted. */
 export interface Metrics {
   add(name: string, labels: Labels, amount?: number): void;
+  /** Counts a time in a histogram. */
+  time(name: string, labels: Labels, seconds: number): void;
   /** The page; `gauges` are read at this moment. */
   text(gauges: Readonly<Record<string, number>>): string;
 }
 
 const help: Record<string, string> = {
   coa_requests_total: "Requests answered, by route and status.",
-  coa_request_seconds_total: "Time spent on requests, by route.",
+  coa_request_seconds: "Time to the end of requests, by route, model and key.",
+  coa_first_event_seconds: "Time to the first event of streams, by route, model and key.",
+  coa_key_tokens_total: "Tokens billed to each key.",
   coa_chains_total: "Chains that ended, by how.",
   coa_tokens_total: "Tokens of chains: prompt, completion, computed.",
   coa_tool_calls_total: "Tool calls of chains.",
@@ -23,10 +27,21 @@ const help: Record<string, string> = {
   coa_chains_waiting: "Chains in the queue.",
 };
 
+/** Upper bounds of histograms, in seconds. */
+const bounds = [0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300];
+
 /** Counters that begin at 0. */
 export function metrics(): Metrics {
   const counters = new Map<string, Map<string, number>>(); // name -> labels -> value
-  return {
+  const timed = new Set<string>();
+  const counted: Metrics = {
+    time(name, labels, seconds) {
+      timed.add(name);
+      for (const limit of bounds) counted.add(`${name}_bucket`, { ...labels, le: limit }, seconds <= limit ? 1 : 0);
+      counted.add(`${name}_bucket`, { ...labels, le: "+Inf" });
+      counted.add(`${name}_sum`, labels, seconds);
+      counted.add(`${name}_count`, labels);
+    },
     add(name, labels, amount = 1) {
       const series = counters.get(name) ?? new Map<string, number>();
       counters.set(name, series);
@@ -37,7 +52,9 @@ export function metrics(): Metrics {
     text(gauges) {
       const lines: string[] = [];
       for (const [name, series] of counters) {
-        lines.push(`# HELP ${name} ${help[name] ?? name}`, `# TYPE ${name} counter`);
+        const [whole, part] = [name.replace(/_(?:bucket|sum|count)$/, ""), name.endsWith("_bucket")];
+        if (!timed.has(whole)) lines.push(`# HELP ${name} ${help[name] ?? name}`, `# TYPE ${name} counter`);
+        else if (part) lines.push(`# HELP ${whole} ${help[whole] ?? whole}`, `# TYPE ${whole} histogram`);
         for (const [labels, value] of series) lines.push(`${name}${labels === "" ? "" : `{${labels}}`} ${value}`);
       }
       for (const [name, value] of Object.entries(gauges)) {
@@ -46,6 +63,7 @@ export function metrics(): Metrics {
       return `${lines.join("\n")}\n`;
     },
   };
+  return counted;
 }
 
 /** Counts a chain that has ended. */

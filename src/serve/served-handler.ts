@@ -2,6 +2,7 @@
  * What the servers for apps and trainers share: keys with quotas, health, readiness and metrics, answers that are given
  * again under one idempotency key, and the end of accepting. The rest is the guard's.
  */
+import { packageVersion } from "../base/files/package-version.ts";
 import { type Guarded, type GuardSettings, guarded, logFault } from "../base/http/guard.ts";
 import { apiErrorBody } from "./api-error.ts";
 import type { Endpoint } from "./endpoint.ts";
@@ -33,6 +34,8 @@ export interface ServedParts {
   /** Where callers and repeated requests are counted; in memory by default. */
   store?: () => Promise<ServeStore>;
   callers?: Callers;
+  /** The model's name, for metrics. */
+  model?: string;
 }
 
 function onceOpened(): () => Promise<ServeStore> {
@@ -44,7 +47,7 @@ function onceOpened(): () => Promise<ServeStore> {
 export function servedHandler(
   endpoints: Readonly<Record<string, Endpoint>>,
   options: ServeOptions,
-  { counted = metrics(), load, store = onceOpened(), callers: known }: ServedParts = {},
+  { counted = metrics(), load, store = onceOpened(), callers: known, model = "" }: ServedParts = {},
 ): ServedHandler {
   const { keys = [], access, maxBodyBytes, onRequest = logFault } = options;
   const again = idempotentReplies(async () => (await store()).replies);
@@ -54,6 +57,7 @@ export function servedHandler(
     "GET /health": () => ({ status: "ok" }),
     "GET /ready": ({ reply }) =>
       reply.send(accepting ? 200 : 503, JSON.stringify({ ready: accepting }), { "content-type": "application/json" }),
+    "GET /version": () => ({ version: packageVersion() }),
     "GET /metrics": ({ reply }) => {
       const gauges = { coa_chains_running: load?.running ?? 0, coa_chains_waiting: load?.waiting ?? 0 };
       reply.send(200, counted.text(gauges), { "content-type": "text/plain; version=0.0.4" });
@@ -65,14 +69,24 @@ export function servedHandler(
     keys,
     access,
     maxBodyBytes,
-    admit,
+    async admit(key) {
+      const caller = await admit(key);
+      const spend = (tokens: number, usd: number) => {
+        counting.spent += tokens;
+        return caller.spend(tokens, usd);
+      };
+      const counting = { ...caller, spent: 0, spend };
+      return counting;
+    },
     isOpen: (path) => path === "/health" || path === "/ready",
     errorBody: apiErrorBody,
     accepting: () => accepting,
     onRequest(line) {
-      const { route, status, ms } = line;
+      const { route, status, ms, firstMs, caller: key = "", tokens = 0 } = line;
       counted.add("coa_requests_total", { route, status });
-      counted.add("coa_request_seconds_total", { route }, ms / 1000);
+      counted.time("coa_request_seconds", { route, model, key }, ms / 1000);
+      if (firstMs !== undefined) counted.time("coa_first_event_seconds", { route, model, key }, firstMs / 1000);
+      if (tokens > 0) counted.add("coa_key_tokens_total", { key }, tokens);
       onRequest(line);
     },
   });

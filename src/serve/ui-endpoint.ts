@@ -18,6 +18,9 @@ import { settle } from "./settle.ts";
 /** How long a chain continues without a reader. */
 const unreadMs = 30_000;
 
+/** Chats of two keys may have the same id. */
+const keyOf = (chat: string, { owner }: Call["caller"]) => `${owner}\n${chat}`;
+
 /** The two routes. */
 export function uiEndpoints(service: ChainService): Record<string, (call: Call) => Promise<void>> {
   const runs = backgroundRuns();
@@ -62,10 +65,10 @@ export function uiEndpoints(service: ChainService): Record<string, (call: Call) 
       }
       call.headers["x-coa-trajectory"] = asked.id;
       const reply = { events: parts, fail: projection.fail };
-      await follow(runs.start(chat, call.caller.owner, reply, { unreadMs }), call);
+      await follow(runs.start(keyOf(chat, call.caller), call.caller.owner, reply, { unreadMs }), call);
     },
     async "GET /api/chat/{id}/stream"(call) {
-      const run = runs.find(call.request.params["id"]!, call.caller.owner);
+      const run = runs.find(keyOf(call.request.params["id"]!, call.caller), call.caller.owner);
       if (!run || run.ended) return call.reply.send(204, "", call.headers);
       await follow(run, call);
     },

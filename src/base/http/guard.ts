@@ -8,7 +8,7 @@ import { inspect } from "node:util";
 import type { z } from "zod";
 import { budgets, most } from "../../core/budget.ts";
 import { isAbort, messageOf } from "../../core/errors.ts";
-import { asObject, type Json } from "../../core/json-value.ts";
+import { asObject, defined, type Json } from "../../core/json-value.ts";
 import { printable } from "../../core/printable.ts";
 import { type AccessOptions, checkOrigin, corsHeaders, keyFinder, keyOf, preflightHeaders } from "./access.ts";
 import { fetchHandler, type Handler, type HttpRequest, type Reply, replyJson } from "./handler.ts";
@@ -48,6 +48,12 @@ export interface RequestLine {
   /** 499 where the client left. */
   status: number;
   ms: number;
+  /** When its answer began, where it was streamed. */
+  firstMs?: number;
+  /** The key's name, the chain that answered, and the tokens that were used, where they are known. */
+  caller?: string;
+  chain?: string;
+  tokens?: number;
   /** What broke, where this server is at fault. */
   error?: unknown;
 }
@@ -131,6 +137,8 @@ export function guarded<Caller = undefined, Key extends string | { key: string }
     let status = 200;
     let held = 0;
     let pattern = "";
+    let firstMs: number | undefined;
+    let who: { name?: string; spent?: number } | undefined;
     let fault: unknown;
     const errorBody = (error: unknown) => {
       const refused = refusalOf(error, protocol);
@@ -147,6 +155,7 @@ export function guarded<Caller = undefined, Key extends string | { key: string }
       },
       stream(code, more) {
         status = code;
+        firstMs = performance.now() - started;
         return plain.stream(code, { ...headers, ...more });
       },
       cut: plain.cut,
@@ -175,6 +184,7 @@ export function guarded<Caller = undefined, Key extends string | { key: string }
         headers?: Record<string, string>;
       };
       Object.assign(headers, caller?.headers);
+      who = caller as typeof who;
       if (found instanceof Refusal) throw found;
       const { work, params } = found ?? { work: served as Route<Caller>, params: {} };
       const value = await work({ request: { ...request, params }, reply, caller, id, headers, raw, bytes, json, errorBody }); // biome-ignore format: one call
@@ -191,7 +201,9 @@ export function guarded<Caller = undefined, Key extends string | { key: string }
       meter.held -= held;
       const { method, path } = request;
       const ms = performance.now() - started;
-      const line = { id, method, path, route: pattern, status, ms, ...(fault !== undefined && { error: fault }) };
+      const chain = headers["x-coa-trajectory"];
+      const known = defined({ firstMs, caller: who?.name, chain, tokens: who?.spent, error: fault });
+      const line: RequestLine = { id, method, path, route: pattern, status, ms, ...known };
       try {
         onRequest(line);
       } catch (error) {

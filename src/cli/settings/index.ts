@@ -240,6 +240,7 @@ export const sections = {
     publicHosts: list("Names under which a proxy in front passes requests on"),
     cors: list("Origins of web pages that may call the server"),
     maxBodyMb: number("Max size of a request body in megabytes", { default: 20, min: 0.001 }),
+    log: choice(["error", "warn", "info"], "Requests that get a line of JSON on stderr: faults, what was refused too, or all", { default: "error" }),
     drainSeconds: number("Max seconds that running requests get to finish when the server stops", { default: 30, min: 0 }),
   }),
   index: section("How documents are cut and indexed", "input", {

@@ -1,0 +1,86 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import { good, withServer } from "../../test/fixtures/serve-server.ts";
+import type { RequestLine } from "../base/http/guard.ts";
+import { scriptedModel } from "../testing/index.ts";
+import { requestLog } from "./request-log.ts";
+
+// biome-ignore lint/suspicious/noExplicitAny: lines of a log
+type Loose = any;
+const messages = [{ role: "user", content: "Where does Ada live?" }];
+const mine = { authorization: "Bearer first-key" };
+const keys = [{ key: "first-key", name: "ada" }, { key: "other-key" }];
+
+describe("operation", () => {
+  it("logs a line of JSON for each request: by its id, key, chain and tokens; errors without secrets", async () => {
+    const lines: Loose[] = [];
+    const onRequest = requestLog("info", (line) => lines.push(JSON.parse(line)));
+    const failing = new Error("refused at http://10.0.0.1/v1 with sk-abcdefghijklmnopqrstuvwxyz123456");
+    const model = scriptedModel((request, call) => {
+      if (request.prompt.at(-1)!.content === "fail") throw failing;
+      return (good as Loose)(request, call);
+    });
+    await withServer({ model, keys, onRequest }, async (ask) => {
+      const reply = await ask("/v1/chat/completions", { messages }, mine);
+      const { usage }: Loose = await reply.json();
+      await (await ask("/v1/chat/completions", { messages: [{ role: "user", content: "fail" }] }, mine)).text();
+      await (await ask("/v1/chat/completions", { messages })).text();
+      const [first, second, third] = lines;
+      assert.equal(first.request, reply.headers.get("x-request-id"));
+      assert.equal(first.chain, reply.headers.get("x-coa-trajectory"));
+      assert.deepEqual([first.level, first.key, first.status], ["info", "ada", 200]);
+      assert.equal(first.tokens, usage.prompt_tokens + usage.completion_tokens);
+      assert.deepEqual([second.level, second.status], ["error", 502]);
+      assert.match(second.error, /10\.0\.0\.1/);
+      assert.doesNotMatch(second.error, /sk-abcdef/);
+      assert.deepEqual([third.level, third.status, third.key], ["warn", 401, undefined]);
+    });
+    const told: string[] = [];
+    const log = requestLog("error", (line) => told.push(line));
+    for (const status of [200, 404, 500]) log({ id: "r", method: "GET", path: "/", route: "", status, ms: 1 } as RequestLine); // biome-ignore format: one loop
+    assert.equal(told.length, 1);
+  });
+
+  it("shows histograms by route, model and key, what each key used, and the version", async () => {
+    await withServer({ keys, name: "lab" }, async (ask) => {
+      await (await ask("/v1/chat/completions", { messages, stream: true }, mine)).text();
+      const page = await (await ask("/metrics", undefined, mine)).text();
+      const labels = 'route="POST /v1/chat/completions",model="lab",key="ada"';
+      assert.match(page, /# TYPE coa_request_seconds histogram/);
+      assert.ok(page.includes(`coa_request_seconds_bucket{${labels},le="+Inf"} 1`), page);
+      assert.ok(page.includes(`coa_request_seconds_count{${labels}} 1`));
+      assert.ok(page.includes(`coa_first_event_seconds_count{${labels}} 1`));
+      assert.match(page, /coa_key_tokens_total\{key="ada"\} [1-9]/);
+      const { version }: Loose = await (await ask("/version", undefined, mine)).json();
+      assert.match(version, /^\d+\.\d+/);
+    });
+  });
+
+  it("counts the tokens of a response before it is asked for", async () => {
+    await withServer({}, async (ask) => {
+      const counted: Loose = await (await ask("/v1/responses/input_tokens", { input: "Where does Ada live?" })).json();
+      assert.equal(counted.object, "response.input_tokens");
+      assert.ok(counted.input_tokens > 2);
+    });
+  });
+
+  it("keeps chats of two keys apart that have the same id", async () => {
+    let go = () => {};
+    const waiting = new Promise<void>((resolve) => (go = resolve));
+    const model = scriptedModel(async (request, call) => {
+      if (request.prompt.at(-1)!.content.includes("slow")) await waiting;
+      return (good as Loose)(request, call);
+    });
+    await withServer({ model, keys }, async (ask) => {
+      const chat = (text: string) => ({ id: "same", messages: [{ role: "user", parts: [{ type: "text", text }] }] });
+      const first = ask("/api/chat", chat("slow"), mine);
+      await first;
+      await (await ask("/api/chat", chat("quick"), { authorization: "Bearer other-key" })).text();
+      const resumed = await ask("/api/chat/same/stream", undefined, mine);
+      assert.equal(resumed.status, 200, "it can still be resumed");
+      go();
+      assert.match(await resumed.text(), /Lyon/);
+      await (await first).text();
+    });
+  });
+});
