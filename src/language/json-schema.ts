@@ -31,7 +31,6 @@ const formats: Record<string, (text: string) => boolean> = {
   "date-time": (text) => isDate(text.slice(0, 10)) && /^T\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:Z|[+-]\d\d:\d\d)?$/i.test(text.slice(10)),
   time: (text) => /^\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:Z|[+-]\d\d:\d\d)?$/i.test(text),
   uri: (text) => URL.canParse(text),
-  url: (text) => URL.canParse(text),
   ipv4: isIPv4,
   ipv6: isIPv6,
 }; // biome-ignore format: one format to a line

@@ -151,11 +151,10 @@ export async function chainRequest(service: ChainService, asked: AskedOptions): 
     return { ...settings, session, task, conversation, turnOf, clientTools: noTools ? [] : tools };
   }
   const rest = { owner, clientTools: tools, session: newChainId(), conversation };
-  const model = service.model.name;
-  const continues = await continuedChain(results, { chains, asked: rest, sealed, model, ...telling() });
+  const found = { chains, asked: rest, sealed, model: service.model.name, ...telling() };
+  const continues = await continuedChain(results, found);
   const next = { told, said: saidValue(messages.slice(at)) };
-  const { session } = continues.chain;
-  return { ...settings, session, task, conversation: next, turnOf, continues, clientTools: tools };
+  return { ...settings, session: continues.chain.session, task, conversation: next, turnOf, continues, clientTools: tools }; // biome-ignore format: one request
 }
 
 /** A name for a chain that can't be guessed: clients use it to continue the chain. */

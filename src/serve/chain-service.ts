@@ -87,7 +87,6 @@ export interface ChainService {
 }
 
 const mostSchemas = 64;
-const leastAnswer = 8;
 
 /** Everything that a request needs. */
 interface ResolvedChain {
@@ -270,7 +269,7 @@ function askedLimits({ limits, noTools }: ChainRequest, before: Usage | undefine
   const quarter =
     model.tokenizer || maxCompletionTokens === undefined ? undefined : Math.floor(maxCompletionTokens / 4);
   // No request for an answer fits into a few tokens: all of them are for what the model writes first.
-  const reserve = quarter !== undefined && quarter < leastAnswer ? 0 : quarter;
+  const reserve = quarter !== undefined && quarter < 8 ? 0 : quarter;
   const from = (limit: number | undefined, used = 0) => (limit === undefined ? undefined : limit + used);
   return defined({
     ...limits,

@@ -12,12 +12,8 @@ import { anyObject, plainSchema, SchemaProblem } from "../language/json-schema.t
 export function forcedSchema(tools: readonly ToolDescription[]): JsonSchema {
   const inputs = tools.map(({ name, inputSchema }) => ({ name, input: inputOf(inputSchema) }));
   if (inputs.length === 1) return inputs[0]!.input;
-  const option = ({ name, input }: { name: string; input: JsonSchema }) => ({
-    type: "object",
-    properties: { tool: { enum: [name] }, input },
-    required: ["tool", "input"],
-  });
-  return { anyOf: inputs.map(option) };
+  const fields = { type: "object", required: ["tool", "input"] };
+  return { anyOf: inputs.map(({ name, input }) => ({ ...fields, properties: { tool: { enum: [name] }, input } })) };
 }
 
 /** A client's schema may say more than is checked here: then any object is taken. */

@@ -65,11 +65,8 @@ export function countTokensEndpoint(service: ChainService, api: WireApi = anthro
     const wire = api.readRequest(parse<Json>(fields, await json()), request.path);
     checkModel(service, wire.model);
     const count = service.model.countTokens ?? estimateTokens;
-    const offered = wire.tools.map((tool) => JSON.stringify(tool));
-    const tokens = [...wire.messages.map(({ content }) => content), ...offered].reduce(
-      (sum, text) => sum + count(text),
-      0,
-    );
+    const texts = [...wire.messages.map(({ content }) => content), ...wire.tools.map((tool) => JSON.stringify(tool))];
+    const tokens = texts.reduce((sum, text) => sum + count(text), 0);
     return { ...(api !== anthropicMessages && { object: "response.input_tokens" }), input_tokens: tokens };
   };
 }

@@ -25,6 +25,14 @@ const common = {
   tool_choice: z.union([z.string(), z.looseObject({})]).nullish(),
   max_tool_calls: z.int().min(0).nullish(),
 };
+const sampled = {
+  ...common,
+  n: count,
+  seed: z.int().nullish(),
+  max_tokens: count,
+  temperature: z.number().min(0).nullish(),
+  stop: z.union([z.string().max(1000), texts]).nullish(),
+};
 const named = z.looseObject({ name: z.string() });
 /** Tools of other kinds are not checked. */
 const functions = <T extends z.ZodType>(shape: T) =>
@@ -33,33 +41,17 @@ const functions = <T extends z.ZodType>(shape: T) =>
 /** The fields of a request of each API. */
 export const requestFields = {
   chat: z.looseObject({
-    ...common,
+    ...sampled,
     messages,
-    n: count,
-    seed: z.int().nullish(),
-    max_tokens: count,
     max_completion_tokens: count,
     temperature: z.number().min(0).max(2).nullish(),
-    stop: z.union([z.string().max(1000), texts]).nullish(),
     stream_options: z.looseObject({}).nullish(),
     response_format: z.looseObject({}).nullish(),
     tools: functions(z.looseObject({ function: named })),
     functions: z.array(named).nullish(),
   }),
-  completions: z.looseObject({
-    ...common,
-    n: count,
-    seed: z.int().nullish(),
-    max_tokens: count,
-    temperature: z.number().min(0).nullish(),
-    stop: z.union([z.string().max(1000), texts]).nullish(),
-  }),
-  chains: z.looseObject({
-    ...common,
-    seed: z.int().nullish(),
-    max_tokens: count,
-    temperature: z.number().min(0).nullish(),
-  }),
+  completions: z.looseObject(sampled),
+  chains: z.looseObject(sampled),
   responses: z.looseObject({
     ...common,
     input: z.union([z.string(), objects], "must be a text or a list of items"),

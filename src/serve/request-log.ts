@@ -4,20 +4,27 @@ import { redactText } from "../base/redact/redact-text.ts";
 import { messageOf } from "../core/errors.ts";
 
 /** From the least to the most that is told: faults of the server, what was refused, everything. */
-export const logLevels = ["error", "warn", "info"] as const;
+const logLevels = ["error", "warn", "info"] as const;
 
 /** Writes lines up to a level; secrets in what an error says are removed. */
 export function requestLog(
   most: (typeof logLevels)[number],
   write: (line: string) => void,
-  now: () => Date = () => new Date(),
 ): (line: RequestLine) => void {
   return ({ id, method, route, path, status, ms, firstMs, caller, chain, tokens, error }) => {
     const level = status >= 500 || error !== undefined ? "error" : status >= 400 ? "warn" : "info";
     if (logLevels.indexOf(level) > logLevels.indexOf(most)) return;
     const round = (value: number | undefined) => (value === undefined ? undefined : Math.round(value));
     const said = error === undefined ? undefined : redactText(messageOf((error as Error).cause ?? error));
-    const known = { time: now().toISOString(), level, request: id, method, path: route || path, status, ms: round(ms) };
+    const known = {
+      time: new Date().toISOString(),
+      level,
+      request: id,
+      method,
+      path: route || path,
+      status,
+      ms: round(ms),
+    };
     write(JSON.stringify({ ...known, first_ms: round(firstMs), key: caller, chain, tokens, error: said }));
   };
 }

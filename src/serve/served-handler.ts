@@ -71,7 +71,7 @@ export function servedHandler(
     maxBodyBytes,
     async admit(key) {
       const caller = await admit(key);
-      const spend = (tokens: number, usd: number) => {
+      const spend: typeof caller.spend = (tokens, usd) => {
         counting.spent += tokens;
         return caller.spend(tokens, usd);
       };

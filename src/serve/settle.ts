@@ -29,9 +29,5 @@ function failure({ detail = "no reason given", code = "", retryAfterMs = 1000 }:
   }
   const headers = { "retry-after": String(Math.ceil(retryAfterMs / 1000)), "retry-after-ms": String(retryAfterMs) };
   const limited = status === 429 ? "rate_limit_exceeded" : "overloaded";
-  return new Refusal(status, "the model behind this server is busy: try again later", {
-    code: limited,
-    headers,
-    cause,
-  });
+  return new Refusal(status, "the model behind this server is busy", { code: limited, headers, cause });
 }
