@@ -10,6 +10,7 @@ import { checkOptions, optionNames } from "../base/work/check-options.ts";
 import type { Json } from "../core/json-value.ts";
 import { defineTask } from "../core/task.ts";
 import { backgroundResponses } from "./background-responses.ts";
+import { backgroundRuns } from "./background-runs.ts";
 import { type ChainServiceOptions, chainService } from "./chain-service.ts";
 import { chainsEndpoint, deleteChainEndpoint } from "./chains-endpoint.ts";
 import { chatEndpoint } from "./chat-endpoint.ts";
@@ -90,6 +91,7 @@ export async function chainHandler(options: ChainHandlerOptions): Promise<Served
   });
   const responses = responsesEndpoints(service, stored, background);
   const callable = options.mcpTools ? options.toolsOf(defineTask({ id: "mcp", question: "?" })) : [];
+  const pages = backgroundRuns();
   const endpoints: Record<string, Endpoint> = {
     ...mcpRoutes([askChain(service), ...mcpTools(callable, 100_000)], options.maxBodyBytes),
     "GET /v1/models": () => ({ object: "list", data: [card()] }),
@@ -106,7 +108,7 @@ export async function chainHandler(options: ChainHandlerOptions): Promise<Served
     "POST /v1/messages/count_tokens": countTokensEndpoint(service),
     "POST /v1/responses/input_tokens": countTokensEndpoint(service, openaiResponses),
     ...responses,
-    ...uiEndpoints(service),
+    ...uiEndpoints(service, pages),
   };
   const served = servedHandler(endpoints, options, {
     counted,
@@ -116,7 +118,7 @@ export async function chainHandler(options: ChainHandlerOptions): Promise<Served
     callers: known,
   });
   const settle = async (signal: AbortSignal): Promise<void> => {
-    await Promise.all([background.settle(signal), shadowed?.settle(signal)]);
+    await Promise.all([background.settle(signal), pages.settle(signal), shadowed?.settle(signal)]);
   };
   return { ...served, settle };
 }

@@ -7,28 +7,23 @@ import { streamReply } from "../base/http/event-stream.ts";
 import { Refusal, refusalOf } from "../base/http/refusal.ts";
 import { asArray, asObject, asString, type Json, objectsOf } from "../core/json-value.ts";
 import type { Message } from "../core/message.ts";
-import { type BackgroundRun, backgroundRuns } from "./background-runs.ts";
+import type { BackgroundRun, BackgroundRuns } from "./background-runs.ts";
 import { chainRequest } from "./chain-request.ts";
 import type { ChainService } from "./chain-service.ts";
-import type { Call } from "./endpoint.ts";
+import type { Call, Endpoint } from "./endpoint.ts";
 import { uiProjection } from "./project/ui.ts";
 import { sendEvents } from "./send-reply.ts";
 import { settle } from "./settle.ts";
-
-/** How long a chain continues without a reader. */
-const unreadMs = 30_000;
 
 /** Chats of two keys may have the same id. */
 const keyOf = (chat: string, { owner }: Call["caller"]) => `${owner}\n${chat}`;
 
 /** The two routes. */
-export function uiEndpoints(service: ChainService): Record<string, (call: Call) => Promise<void>> {
-  const runs = backgroundRuns();
-
+export function uiEndpoints(service: ChainService, runs: BackgroundRuns): Record<string, Endpoint> {
   function follow(run: BackgroundRun, call: Call): Promise<void> {
     return streamReply(call, { headers: { "x-vercel-ai-ui-message-stream": "v1" } }, async (stream) => {
       stream.open();
-      await sendEvents(stream, run.follow(0, call.request.signal));
+      await sendEvents(stream, run.follow(call.request.signal));
       await stream.write("[DONE]");
     });
   }
@@ -46,11 +41,8 @@ export function uiEndpoints(service: ChainService): Record<string, (call: Call) 
         ...(media && { lost: ["media" as const] }),
       };
       const asked = await chainRequest(service, { wire, body, caller: call.caller });
-      const projection = uiProjection({
-        messageId: `msg_${call.id.slice(4)}`,
-        model: service.name,
-        trajectoryId: asked.id,
-      });
+      const messageId = `msg_${call.id.slice(4)}`;
+      const projection = uiProjection({ messageId, model: service.name, trajectoryId: asked.id });
       async function* parts(signal: AbortSignal): AsyncGenerator<Json> {
         try {
           const events = await service.start(asked, signal);
@@ -64,11 +56,10 @@ export function uiEndpoints(service: ChainService): Record<string, (call: Call) 
         }
       }
       call.headers["x-coa-trajectory"] = asked.id;
-      const reply = { events: parts, fail: projection.fail };
-      await follow(runs.start(keyOf(chat, call.caller), call.caller.owner, reply, { unreadMs }), call);
+      await follow(runs.start(keyOf(chat, call.caller), parts), call);
     },
     async "GET /api/chat/{id}/stream"(call) {
-      const run = runs.find(keyOf(call.request.params["id"]!, call.caller), call.caller.owner);
+      const run = runs.find(keyOf(call.request.params["id"]!, call.caller));
       if (!run || run.ended) return call.reply.send(204, "", call.headers);
       await follow(run, call);
     },
