@@ -16,27 +16,22 @@ export interface BackgroundRun {
 }
 
 /** All runs of a server. */
-export interface BackgroundRuns {
-  /** Begins a run; the events must not fail. */
-  start(id: string, events: (signal: AbortSignal) => AsyncIterable<unknown>): BackgroundRun;
-  find(id: string): BackgroundRun | undefined;
-  /** Waits until all have ended; those that still run when the signal aborts are stopped. */
-  settle(signal: AbortSignal): Promise<void>;
-}
+export type BackgroundRuns = ReturnType<typeof backgroundRuns>;
 
 /** A server without runs. */
-export function backgroundRuns(): BackgroundRuns {
+export function backgroundRuns() {
   const runs = new Map<string, BackgroundRun & { work: Promise<void>; stop(): void }>();
   return {
-    find: (id) => runs.get(id),
-    async settle(signal) {
+    find: (id: string): BackgroundRun | undefined => runs.get(id),
+    /** Waits until all have ended; those that still run when the signal aborts are stopped. */
+    async settle(signal: AbortSignal): Promise<void> {
       const under = [...runs.values()].filter(({ ended }) => !ended);
       const stop = () => under.forEach((run) => void run.stop());
       if (signal.aborted) stop();
       signal.addEventListener("abort", stop, { once: true });
       await Promise.all(under.map(({ work }) => work));
     },
-    start(id, events) {
+    start(id: string, events: (signal: AbortSignal) => AsyncIterable<unknown>): BackgroundRun {
       const controller = new AbortController();
       const log = followableLog<unknown>();
       let followers = 0;

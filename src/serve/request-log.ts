@@ -14,17 +14,11 @@ export function requestLog(
   return ({ id, method, route, path, status, ms, firstMs, caller, chain, tokens, error }) => {
     const level = status >= 500 || error !== undefined ? "error" : status >= 400 ? "warn" : "info";
     if (logLevels.indexOf(level) > logLevels.indexOf(most)) return;
-    const round = (value: number | undefined) => (value === undefined ? undefined : Math.round(value));
     const said = error === undefined ? undefined : redactText(messageOf((error as Error).cause ?? error));
-    const known = {
-      time: new Date().toISOString(),
-      level,
-      request: id,
-      method,
-      path: route || path,
-      status,
-      ms: round(ms),
-    };
-    write(JSON.stringify({ ...known, first_ms: round(firstMs), key: caller, chain, tokens, error: said }));
+    const time = new Date().toISOString();
+    const known = { time, level, request: id, method, path: route || path, status, ms: Math.round(ms) };
+    write(
+      JSON.stringify({ ...known, first_ms: firstMs && Math.round(firstMs), key: caller, chain, tokens, error: said }),
+    );
   };
 }

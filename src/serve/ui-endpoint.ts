@@ -33,13 +33,8 @@ export function uiEndpoints(service: ChainService, runs: BackgroundRuns): Record
       const body = await call.json();
       const chat = asString(body["id"]) ?? call.id;
       const { messages, media } = uiMessages(body);
-      const wire = {
-        model: asString(body["model"]),
-        messages,
-        tools: [],
-        stream: true,
-        ...(media && { lost: ["media" as const] }),
-      };
+      const lost = media ? { lost: ["media" as const] } : {};
+      const wire = { model: asString(body["model"]), messages, tools: [], stream: true, ...lost };
       const asked = await chainRequest(service, { wire, body, caller: call.caller });
       const messageId = `msg_${call.id.slice(4)}`;
       const projection = uiProjection({ messageId, model: service.name, trajectoryId: asked.id });

@@ -48,9 +48,8 @@ export interface RequestLine {
   /** 499 where the client left. */
   status: number;
   ms: number;
-  /** When its answer began, where it was streamed. */
+  /** When its stream began, the key's name, the chain that answered and its tokens, where they are known. */
   firstMs?: number;
-  /** The key's name, the chain that answered, and the tokens that were used, where they are known. */
   caller?: string;
   chain?: string;
   tokens?: number;
