@@ -2,7 +2,7 @@
  * A worked example for models that were not trained for chains: rules alone do not tell a small model what to write. It
  * follows from the profile's own order, so it fits every profile.
  */
-import { type BodyFormat, type Profile, type TagSpec, tagSpec } from "./profile.ts";
+import { type Profile, type TagSpec, tagSpec } from "./profile.ts";
 
 const question = "A baker fills 7 trays with 24 rolls each and sells 95. How many rolls are left?";
 const texts: Readonly<Record<string, string>> = {
@@ -19,8 +19,8 @@ export function withExample(profile: Profile): Profile {
 
 /** The first tags of a chain up to its first call. */
 function toTool(profile: Profile): TagSpec[] {
-  const [first, ...rest] = profile.start.map((name) => tagSpec(profile, name)!);
-  const start = [first!, ...rest].find(({ tool }) => tool === undefined) ?? first!;
+  const starts = profile.start.map((name) => tagSpec(profile, name)!);
+  const start = starts.find(({ tool }) => tool === undefined) ?? starts[0]!;
   const call = start.next.map((name) => tagSpec(profile, name)).find((tag) => tag?.tool);
   return start.tool || !call ? [start] : [start, call];
 }
@@ -49,18 +49,10 @@ function written(profile: Profile, tag: TagSpec): string {
 
 function bodyOf(profile: Profile, { name, body }: TagSpec): string {
   if (name === profile.answer) return profile.advice.some((line) => line.includes("boxed")) ? " \\boxed{73}" : " 73";
-  const bodies: Readonly<Record<BodyFormat["kind"], () => string>> = {
-    text: () => ` ${texts[name] ?? "7 * 24 - 95"}`,
-    urls: () => " https://example.org/sum",
-    code: () => {
-      const fence = body.kind === "code" ? body.fence : null;
-      return fence === null ? "print(7 * 24 - 95)" : `\n\`\`\`${fence}\nprint(7 * 24 - 95)\n\`\`\`\n`;
-    },
-    json: () => `\n\`\`\`json\n${body.kind === "json" ? body.example : ""}\n\`\`\`\n`,
-    schema: () => " {}",
-    ratings: () =>
-      body.kind === "ratings" ? `\n${body.criteria.map((one) => `${one} : ${body.values[0]}`).join("\n")}\n` : "",
-    score: () => (body.kind === "score" ? ` ${body.phrase}${body.max}` : ""),
-  };
-  return bodies[body.kind]();
+  const program = "print(7 * 24 - 95)";
+  if (body.kind === "code") return body.fence === null ? program : `\n\`\`\`${body.fence}\n${program}\n\`\`\`\n`;
+  if (body.kind === "json") return `\n\`\`\`json\n${body.example}\n\`\`\`\n`;
+  if (body.kind === "ratings") return `\n${body.criteria.map((one) => `${one} : ${body.values[0]}`).join("\n")}\n`;
+  if (body.kind === "score") return ` ${body.phrase}${body.max}`;
+  return body.kind === "urls" ? " https://example.org/sum" : ` ${texts[name] ?? "7 * 24 - 95"}`;
 }

@@ -1,6 +1,5 @@
 /** `team run --check`: three tasks with known answers, and what the model that plays the team can't do. */
 import { defineTask, type Task } from "../../core/task.ts";
-import type { TeamRun } from "../../core/team-run.ts";
 import type { Tool } from "../../core/tool.ts";
 import { taskGrader } from "../../graders/grade-task.ts";
 import { createWorld } from "../../lab/create-world.ts";
@@ -49,16 +48,15 @@ export async function checkTeam(
   const grade = taskGrader();
   const runs: CheckedRun[] = [];
   for (const [task, tools] of asked) {
-    const run: TeamRun = await runTeam(task, { ...options, tools, budget: { modelCalls: 40 } });
+    const run = await runTeam(task, { ...options, tools, budget: { modelCalls: 40 } });
     const { correct } = await grade(task, run.answer);
-    const { toolCalls, promptTokens, completionTokens } = run.usage;
     runs.push({
       task: task.id,
       verified: run.ending.verified === true,
       right: correct === true,
-      toolCalls,
+      toolCalls: run.usage.toolCalls,
       answer: run.answer,
-      tokens: promptTokens + completionTokens,
+      tokens: run.usage.billedTokens,
     });
   }
   const of = (holds: (run: CheckedRun) => boolean) => runs.filter(holds).map(({ task }) => task);
