@@ -1,5 +1,6 @@
 /** What all servers share: where they listen, who may call, how they stop. */
 import { accessOf } from "../base/http/access.ts";
+import { printable } from "../core/printable.ts";
 import { readKeys, type ServeKey } from "../serve/keys.ts";
 import { requestLog } from "../serve/request-log.ts";
 import type { PortOptions } from "../serve/serve.ts";
@@ -35,6 +36,6 @@ export async function portOptions(
     access: accessOf(host, { ...(cors.length > 0 && { origins: cors }), ...(publicHosts.length > 0 && { hosts: publicHosts }) }), // biome-ignore format: one rule
     maxBodyBytes: maxBodyMb * 2 ** 20,
     drainMs: drainSeconds * 1000,
-    onRequest: requestLog(log, (line) => process.stderr.write(`${line}\n`)),
+    onRequest: requestLog(log, (line) => process.stderr.write(`${printable(line)}\n`)),
   };
 }

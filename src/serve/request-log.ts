@@ -15,10 +15,8 @@ export function requestLog(
     const level = status >= 500 || error !== undefined ? "error" : status >= 400 ? "warn" : "info";
     if (logLevels.indexOf(level) > logLevels.indexOf(most)) return;
     const said = error === undefined ? undefined : redactText(messageOf((error as Error).cause ?? error));
-    const time = new Date().toISOString();
-    const known = { time, level, request: id, method, path: route || path, status, ms: Math.round(ms) };
-    write(
-      JSON.stringify({ ...known, first_ms: firstMs && Math.round(firstMs), key: caller, chain, tokens, error: said }),
-    );
+    const known = { time: new Date().toISOString(), level, request: id, method, path: route || path, status };
+    const times = { ms: Math.round(ms), first_ms: firstMs && Math.round(firstMs) };
+    write(JSON.stringify({ ...known, ...times, key: caller, chain, tokens, error: said }));
   };
 }
