@@ -88,6 +88,7 @@ export function readProfile(value: unknown, where = "the profile"): Profile {
 /** A name as tags are written: `myTool-2` becomes `my_tool_2`. */
 export function tagNameOf(name: string): string {
   return name
+    .slice(0, 128) // a longer one would not fit into the pattern of all tags
     .replace(/([a-z0-9])([A-Z])/g, "$1_$2")
     .toLowerCase()
     .replace(/[^a-z0-9]+/g, "_")

@@ -55,7 +55,7 @@ describe("the openai client", { skip }, () => {
       const stream = client.responses.stream({
         model: "coa",
         input: question,
-        tools: [{ type: "mcp", server_label: "coa", server_url: "http://localhost" }],
+        tools: [{ type: "mcp", server_label: "coa" }], // the server's own
       });
       const types = new Set<string>();
       for await (const event of stream) types.add(event.type);
@@ -133,7 +133,7 @@ describe("the Anthropic client", { skip }, () => {
     await withOrigin(async (_baseURL, origin) => {
       const { default: Anthropic } = await load("@anthropic-ai/sdk");
       const client = new Anthropic({ baseURL: origin, apiKey, maxRetries: 0 });
-      const asked = { model: "coa", max_tokens: 1000, messages };
+      const asked = { model: "coa", max_tokens: 2000, messages, thinking: { type: "enabled", budget_tokens: 1024 } };
       const whole = await client.messages.create(asked);
       assert.deepEqual(
         whole.content.map((block: Loose) => block.thinking ?? block.text),
@@ -159,10 +159,11 @@ describe("the Anthropic client", { skip }, () => {
       const { generateText, streamText } = await load("ai");
       const { createAnthropic } = await load("@ai-sdk/anthropic");
       const model = createAnthropic({ baseURL, apiKey })("coa");
-      const whole = await generateText({ model, prompt: question });
+      const providerOptions = { anthropic: { thinking: { type: "enabled", budgetTokens: 1024 } } };
+      const whole = await generateText({ model, prompt: question, providerOptions });
       assert.equal(whole.text, "Lyon");
       assert.match(whole.reasoningText, /look it up/);
-      const streamed = streamText({ model, prompt: question });
+      const streamed = streamText({ model, prompt: question, providerOptions });
       assert.equal(await streamed.text, "Lyon");
       assert.match(await streamed.reasoningText, /look it up/);
     });
