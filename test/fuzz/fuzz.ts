@@ -24,6 +24,7 @@ export async function fuzz(
   name: string,
   one: (random: SeededRandom, number: number) => unknown,
   allowed: (error: unknown) => boolean = (error) => error instanceof CoaError,
+  mostCases = Number.POSITIVE_INFINITY,
 ): Promise<Fuzzed> {
   const result: Fuzzed = { cases: 0, refused: 0, slowestMs: 0, grownMb: 0 };
   const until = performance.now() + seconds * 1000;
@@ -42,7 +43,7 @@ export async function fuzz(
     assert.ok(ms < maxCaseMs, `case ${number} of ${name} took ${ms} ms of processor time`);
   };
   if (only !== undefined) await run(Number(only));
-  for (let number = 0; only === undefined && performance.now() < until; number++) {
+  for (let number = 0; only === undefined && number < mostCases && performance.now() < until; number++) {
     if (process.env["COA_FUZZ_LOG"]) process.stderr.write(`${number} `);
     await run(number);
     result.cases++;

@@ -64,6 +64,7 @@ it("fuzzed bodies of requests are answered, none with a fault of the server", as
       );
     },
     () => false,
+    30_000, // responses that are stored stay in memory here
   );
   t.diagnostic(JSON.stringify({ ...done, statuses }));
 });

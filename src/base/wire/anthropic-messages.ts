@@ -117,7 +117,7 @@ function messageReader(): ReplyReader {
     },
     add(event) {
       const json = asObject(event) ?? {};
-      const index = asNumber(json["index"]) ?? 0;
+      const index = Math.min(asNumber(json["index"]) ?? 0, 1000);
       const delta = asObject(json["delta"]) ?? {};
       if (json["type"] === "message_start") Object.assign(message, asObject(json["message"]));
       else if (json["type"] === "content_block_start") blocks[index] = { ...asObject(json["content_block"]) };

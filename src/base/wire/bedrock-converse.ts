@@ -76,7 +76,7 @@ function converseReader(): ReplyReader {
     },
     add(event) {
       const json = asObject(event) ?? {};
-      const index = asNumber(json["contentBlockIndex"]) ?? 0;
+      const index = Math.min(asNumber(json["contentBlockIndex"]) ?? 0, 1000);
       const delta = asObject(json["delta"]) ?? {};
       if (json["type"] === "contentBlockStart") blocks[index] = { ...asObject(json["start"]) };
       else if (json["type"] === "messageStop") whole["stopReason"] = json["stopReason"];
