@@ -1,0 +1,262 @@
+/**
+ * Fits a cascade: the score on one part of the tasks, the threshold on the other. The first part also fixes everything that
+ * the test needs (grid, bets, which test, when to give a chain up), so that the second is looked at once.
+ */
+import { hashText, seededRandom } from "../base/work/random.ts";
+import { fingerprint } from "../core/fingerprint.ts";
+import { shareEstimate } from "../evaluate/statistics.ts";
+import { lossInterval } from "./betting.ts";
+import { type Cascade, type GroupLoss, isHopeless, type MeanCost } from "./cascade.ts";
+import { doubtNames, featureNames } from "./features.ts";
+import { areaUnderCurve, fitLogistic, logOdds } from "./logistic.ts";
+import type { Pair } from "./pairs.ts";
+import {
+  chooseThreshold,
+  lossesAt,
+  type Plan,
+  type Promised,
+  planTest,
+  type Scored,
+  tasksNeeded,
+} from "./threshold.ts";
+
+export interface FitOptions extends Promised {
+  basis: Cascade["basis"];
+  model: string;
+  temperature: number;
+  /** Share of the tasks that the score is fitted on; 0.4 by default. */
+  fitShare?: number;
+  /** Which tasks come into which part. */
+  seed?: number;
+  /** Whether a hopeless chain is given up before its end; true by default. */
+  early?: boolean;
+  /** Earlier fits on some of these tasks: each halves the level that is left. */
+  fitsBefore?: number;
+}
+
+/** A cascade, or why there can be none. */
+export type FitResult =
+  | { cascade: Cascade; refused?: undefined }
+  | { cascade?: undefined; refused: string; moreTasks: number | null; auc: number | null };
+
+/** Fits score and threshold, or refuses with the number of tasks that it would take. */
+export function fitCascade(pairs: readonly Pair[], options: FitOptions): FitResult {
+  const { maxLoss, fitsBefore = 0 } = options;
+  const confidence = 1 - (1 - options.confidence) / 2 ** fitsBefore;
+  const { fit, calibration } = splitPairs(pairs, options);
+  const promised = { maxLoss, confidence };
+  const prepared = prepareScore(fit, promised, { n: calibration.length, early: options.early ?? true });
+  const scored = scoreAll(calibration, prepared);
+  const threshold = chooseThreshold(scored, prepared.plan, promised);
+  const auc = areaUnderCurve(
+    calibration.map((pair) => ({ score: finalScore({ ...prepared, early: null }, pair), right: pair.model })),
+  );
+  if (threshold === null) return refusal([...scoreAll(fit, prepared), ...scored], prepared.plan, promised, { calibration: calibration.length, all: pairs.length, auc }); // biome-ignore format: one call
+  const { score, early, plan } = prepared;
+  return {
+    cascade: {
+      version: 1,
+      promise: { maxLoss, confidence: options.confidence },
+      basis: options.basis,
+      temperature: options.temperature,
+      model: options.model,
+      score,
+      early,
+      threshold,
+      test: plan.test,
+      figures: {
+        fitTasks: fit.length,
+        calibrationTasks: calibration.length,
+        auc,
+        ...figuresAt(calibration, scored, threshold, early),
+        curve: plan.grid.map(({ threshold: at }) => {
+          const { success, cost, all } = figuresAt(calibration, scored, at, early);
+          return { threshold: at, escalated: all.escalated, success: success.cascade, billedTokens: cost.cascade.billedTokens, loss: all.loss.value }; // biome-ignore format: one point
+        }),
+      },
+      calibration: { tasks: namesOf(calibration), fitsBefore },
+    },
+  };
+}
+
+const namesOf = (pairs: readonly Pair[]) =>
+  fingerprint(
+    pairs
+      .map(({ taskId }) => taskId)
+      .sort()
+      .join("\n"),
+  );
+
+function refusal(
+  rows: readonly Scored[],
+  plan: Plan,
+  promised: Promised,
+  tasks: { calibration: number; all: number; auc: number | null },
+): FitResult {
+  const needed = tasksNeeded(rows, plan, promised);
+  const points = `${(promised.maxLoss * 100).toFixed(1)} points`;
+  if (needed === null)
+    return {
+      refused: `even the answers that the model is surest of lose more than ${points}: no number of tasks would support this promise`,
+      moreTasks: null,
+      auc: tasks.auc,
+    };
+  const more = Math.max(
+    10,
+    Math.ceil(((needed - tasks.calibration) * tasks.all) / Math.max(1, tasks.calibration) / 10) * 10,
+  );
+  return {
+    refused: `${tasks.all} tasks do not support a promise of ${points}: it needs about ${more} more graded tasks`,
+    moreTasks: more,
+    auc: tasks.auc,
+  };
+}
+
+/** Two parts without a task, world or document in common; where one group holds most of the tasks, they are split one by one. */
+export function splitPairs(
+  pairs: readonly Pair[],
+  { fitShare = 0.4, seed = 1 }: Pick<FitOptions, "fitShare" | "seed">,
+): { fit: Pair[]; calibration: Pair[] } {
+  const groups = [...Map.groupBy(pairs, ({ group }) => group)].map(([name, members]) => ({ name, members }));
+  const whole = groups.length > 1 && Math.max(...groups.map(({ members }) => members.length)) <= 0.5 * pairs.length;
+  const units = whole ? groups : pairs.map((pair) => ({ name: pair.taskId, members: [pair] }));
+  const order = units.toSorted((a, b) => hashText(`${seed}\n${a.name}`) - hashText(`${seed}\n${b.name}`));
+  const fit: Pair[] = [];
+  const calibration: Pair[] = [];
+  for (const { members } of order) {
+    const inFit = fit.length + members.length / 2 <= fitShare * pairs.length;
+    (inFit ? fit : calibration).push(...members);
+  }
+  return { fit, calibration };
+}
+
+interface Prepared {
+  score: Cascade["score"];
+  early: Cascade["early"];
+  plan: Plan;
+}
+
+/** The score, and everything that is fixed before calibration, from the tasks of the fit alone. */
+export function prepareScore(
+  fit: readonly Pair[],
+  promised: Promised,
+  { n, early: wanted }: { n: number; early: boolean },
+): Prepared {
+  const rows = fit.map(({ features, model }) => ({ features, right: model }));
+  const score = fitLogistic(rows, featureNames);
+  // Scores of rows that a model has seen are too good: those that plan the test come from models of the other rows.
+  const outside = crossScores(fit);
+  const late = planTest(outside, promised, n);
+  const early = wanted ? planEarly(fit, outside, lowestHopeful(outside, late, promised)) : null;
+  const seen = outside.map((row, at) => (isHopeless(early, fit[at]!.features) ? { ...row, score: Number.NEGATIVE_INFINITY } : row)); // biome-ignore format: one row
+  return { score, early, plan: early ? planTest(seen, promised, n) : late };
+}
+
+const folds = 5;
+
+function crossScores(fit: readonly Pair[]): Scored[] {
+  const order = seededRandom("folds", fit.length).shuffle(fit.map((_, at) => at));
+  const foldOf = new Map(order.map((row, place) => [row, place % folds]));
+  const models = Array.from(
+    { length: folds },
+    (_, fold) =>
+    fitLogistic(fit.filter((_, at) => foldOf.get(at) !== fold).map(({ features, model }) => ({ features, right: model })), featureNames), // biome-ignore format: one model
+  );
+  return fit.map((pair, at) => {
+    const score = pair.answered ? logOdds(models[foldOf.get(at)!]!, pair.features) : Number.NEGATIVE_INFINITY;
+    return { score, model: pair.model, team: pair.team };
+  });
+}
+
+/** The lowest threshold that any number of calibration tasks could support, as far as the tasks of the fit tell. */
+function lowestHopeful(rows: readonly Scored[], { grid, test }: Plan, { maxLoss }: Promised): number | undefined {
+  const held = grid.findLast(({ threshold }) => {
+    const { harms, gains } = lossesAt(rows, threshold);
+    return harms - (test === "net" ? gains : 0) <= maxLoss * rows.length;
+  });
+  return held?.threshold;
+}
+
+/** At most this share of the tasks may be given up that would have been answered. */
+const wasted = 0.005;
+
+/** The border of doubt below which hardly any chain of the fit would have been trusted at its end. */
+function planEarly(
+  fit: readonly Pair[],
+  scored: readonly Scored[],
+  threshold = Number.POSITIVE_INFINITY,
+): Cascade["early"] {
+  const score = fitLogistic(fit.map(({ features, model }) => ({ features, right: model })), doubtNames, { falling: true }); // biome-ignore format: one model
+  if (score.terms.length === 0) return null;
+  const rows = fit
+    .map(({ features }, at) => ({ doubt: logOdds(score, features), trusted: scored[at]!.score >= threshold })) // biome-ignore format: one row
+    .sort((a, b) => a.doubt - b.doubt);
+  let trusted = 0;
+  let below: number | null = null;
+  for (const row of rows) {
+    trusted += Number(row.trusted);
+    if (trusted > wasted * rows.length) break;
+    below = row.doubt;
+  }
+  return below === null || !Number.isFinite(below) ? null : { score, below };
+}
+
+function finalScore({ score, early }: Pick<Prepared, "score" | "early">, { answered, features }: Pair): number {
+  if (!answered || isHopeless(early, features)) return Number.NEGATIVE_INFINITY;
+  return logOdds(score, features);
+}
+
+/** The tasks with the scores of a prepared cascade. */
+export function scoreAll(pairs: readonly Pair[], prepared: Pick<Prepared, "score" | "early">): Scored[] {
+  return pairs.map((pair) => ({ score: finalScore(prepared, pair), model: pair.model, team: pair.team }));
+}
+
+/** What a cascade does with tasks at a threshold: success, cost, losses by family and kind. */
+export function figuresAt(
+  pairs: readonly Pair[],
+  scored: readonly Scored[],
+  threshold: number,
+  early: Cascade["early"],
+): Pick<Cascade["figures"], "success" | "cost" | "all" | "families" | "kinds"> {
+  const rows = pairs.map((pair, at) => ({ pair, scored: scored[at]!, asked: scored[at]!.score < threshold }));
+  type Row = (typeof rows)[number];
+  const group = (members: readonly Row[]): GroupLoss => ({
+    tasks: members.length,
+    escalated: share(members, ({ asked }) => asked),
+    loss: lossInterval(lossesAt(members.map((row) => row.scored), threshold)), // biome-ignore format: one line
+    differs: shareEstimate(members.filter(({ asked, pair }) => !asked && !pair.agrees).length, members.length),
+  });
+  const groups = (name: (pair: Pair) => string) =>
+    Object.fromEntries([...Map.groupBy(rows, ({ pair }) => name(pair))].sort(([a], [b]) => a.localeCompare(b)).map(([key, members]) => [key, group(members)])); // biome-ignore format: one table
+  return {
+    success: {
+      model: share(pairs, ({ model }) => model),
+      team: share(pairs, ({ team }) => team),
+      cascade: share(rows, ({ asked, pair }) => (asked ? pair.team : pair.model)),
+    },
+    cost: {
+      model: meanCost(pairs.map(({ modelCost }) => modelCost)),
+      team: meanCost(pairs.map(({ teamCost }) => teamCost)),
+      cascade: meanCost(rows.map(({ asked, pair }) => cascadeCost(pair, asked, early))),
+    },
+    all: group(rows),
+    families: groups(({ family }) => family ?? "all"),
+    kinds: groups(({ kind }) => kind),
+  };
+}
+
+/** The model's part up to where it was given up, and the team's where it was asked. */
+function cascadeCost({ modelCost, teamCost, course }: Pair, asked: boolean, early: Cascade["early"]): MeanCost {
+  const spent = asked ? (course.find(({ doubts }) => isHopeless(early, doubts))?.spent ?? 1) : 1;
+  const sum = (key: keyof MeanCost) => spent * modelCost[key] + (asked ? teamCost[key] : 0);
+  return { billedTokens: sum("billedTokens"), computedTokens: sum("computedTokens"), costUsd: sum("costUsd") };
+}
+
+function meanCost(costs: readonly MeanCost[]): MeanCost {
+  const mean = (key: keyof MeanCost) => costs.reduce((sum, cost) => sum + cost[key], 0) / Math.max(1, costs.length);
+  return { billedTokens: mean("billedTokens"), computedTokens: mean("computedTokens"), costUsd: mean("costUsd") };
+}
+
+function share<T>(items: readonly T[], holds: (item: T) => boolean): number {
+  return items.length === 0 ? 0 : items.filter(holds).length / items.length;
+}

@@ -1,0 +1,165 @@
+/** The same tasks, answered by the model and by the team: what a cascade is fitted on. */
+import { join } from "node:path";
+import { readJsonl } from "../base/files/read-jsonl.ts";
+import { CoaError } from "../core/errors.ts";
+import type { Grader } from "../core/grader.ts";
+import type { Task } from "../core/task.ts";
+import type { TeamRun } from "../core/team-run.ts";
+import type { Trajectory } from "../core/trajectory.ts";
+import type { Usage } from "../core/usage.ts";
+import type { StoredEvaluation } from "../evaluate/read-evaluation.ts";
+import type { MeanCost } from "./cascade.ts";
+import { chainFeatures, doubtCounter, kindOf } from "./features.ts";
+import type { Features } from "./logistic.ts";
+
+/** One task as both answered it. */
+export interface Pair {
+  taskId: string;
+  /** Tasks that share a world or documents: one of them in the fit and one in the calibration would leak. */
+  group: string;
+  family?: string;
+  kind: string;
+  features: Features;
+  answered: boolean;
+  /** Whether the model was right, or agrees with the team where no right answer is known. */
+  model: boolean;
+  team: boolean;
+  /** Whether both answers say the same. */
+  agrees: boolean;
+  modelCost: MeanCost;
+  teamCost: MeanCost;
+  /** The doubts after each segment, and the share of the model's tokens used by then. */
+  course: readonly { doubts: Features; spent: number }[];
+}
+
+export interface Pairs {
+  basis: "graded" | "agreement";
+  pairs: Pair[];
+  /** Tasks of the model that the team has no answer to. */
+  unpaired: number;
+}
+
+/** What the team did: an evaluation of it, or its recorded runs. */
+export type TeamAnswers =
+  | { kind: "evaluation"; evaluation: StoredEvaluation }
+  | { kind: "runs"; runs: readonly TeamRun[] }
+  /** What it answered in production: the answers that the tasks carry, at this cost. */
+  | { kind: "served"; usage: Usage };
+
+interface Answered {
+  answer: string | null;
+  correct: boolean | null;
+  usage: Usage;
+}
+
+/** Joins an evaluation of the model with what the team did, task by task. */
+export async function readPairs(evaluation: StoredEvaluation, team: TeamAnswers, grader: Grader): Promise<Pairs> {
+  const chains = await readChains(evaluation);
+  const teamOf = await teamAnswers(evaluation.tasks, team, grader);
+  const records = new Map(evaluation.records.filter(({ sample }) => sample === 0).map((one) => [one.taskId, one]));
+  const joined = evaluation.tasks.flatMap((task) => {
+    const [record, other] = [records.get(task.id), teamOf.get(task.id)];
+    const chain = record?.run && chains.get(record.run.id);
+    return record && chain && other ? [{ task, record, chain, other }] : [];
+  });
+  const graded = joined.every(({ record, other }) => record.grade.correct !== null && other.correct !== null);
+  const pairs: Pair[] = [];
+  for (const { task, record, chain, other } of joined) {
+    const agrees = await saysTheSame(task, chain.answer, other.answer, grader);
+    pairs.push({
+      ...whatChainLeft(chain),
+      taskId: task.id,
+      group: groupOf(task),
+      ...(task.family !== undefined && { family: task.family }),
+      model: graded ? record.grade.correct === true : agrees,
+      team: graded ? other.correct === true : true,
+      agrees,
+      modelCost: costOf(record.usage),
+      teamCost: costOf(other.usage),
+    });
+  }
+  return { basis: graded ? "graded" : "agreement", pairs, unpaired: records.size - pairs.length };
+}
+
+/** What a chain says about itself, and what it cost step by step. */
+export function whatChainLeft(chain: Trajectory): Pick<Pair, "kind" | "features" | "answered" | "course"> {
+  const profile = chain.language?.profile;
+  if (!profile) throw new CoaError("storage", `chain ${chain.id} does not say in which language it is written`);
+  const counter = doubtCounter(profile);
+  const sizes = tokensByCourse(chain);
+  const course = chain.segments.map((segment, at) => {
+    counter.add(segment);
+    return { doubts: counter.doubts(), spent: sizes[at]! };
+  });
+  const answered = chain.answer !== null && chain.answer.trim() !== "";
+  return { kind: kindOf(chain), features: chainFeatures(profile, chain), answered, course };
+}
+
+/** The share of a chain's billed tokens that was spent after each segment: every call reads all that stands before it. */
+function tokensByCourse({ promptTokens, prompt, segments }: Trajectory): number[] {
+  const size = (tokens: readonly unknown[] | undefined, text: string) => tokens?.length ?? text.length / 4;
+  let before = size(promptTokens, prompt.map(({ content }) => content).join(""));
+  let spent = 0;
+  let writing = false;
+  const course = segments.map(({ by, tokens, text }) => {
+    if (by === "model" && !writing) spent += before;
+    writing = by === "model";
+    const own = size(tokens, text);
+    if (writing) spent += own;
+    before += own;
+    return spent;
+  });
+  return course.map((tokens) => (spent === 0 ? 1 : tokens / spent));
+}
+
+async function readChains({ folder }: StoredEvaluation): Promise<Map<string, Trajectory>> {
+  const chains = new Map<string, Trajectory>();
+  for await (const { value } of readJsonl<{ value: Trajectory }>(join(folder, "runs.jsonl")))
+    if (Array.isArray(value.segments)) chains.set(value.id, value);
+  return chains;
+}
+
+async function teamAnswers(tasks: readonly Task[], team: TeamAnswers, grader: Grader): Promise<Map<string, Answered>> {
+  if (team.kind === "evaluation") {
+    const first = team.evaluation.records.filter(({ sample }) => sample === 0);
+    return new Map(
+      first.map(({ taskId, answer, grade, usage }) => [taskId, { answer, correct: grade.correct, usage }]),
+    );
+  }
+  if (team.kind === "served")
+    return new Map(
+      tasks.map(({ id, answers }) => [id, { answer: answers[0] ?? null, correct: null, usage: team.usage }]),
+    );
+  const byTask = new Map(team.runs.flatMap((run) => (run.taskId === undefined ? [] : [[run.taskId, run] as const])));
+  const byQuestion = new Map(team.runs.map((run) => [run.question, run]));
+  const answers = new Map<string, Answered>();
+  for (const task of tasks) {
+    const run = byTask.get(task.id) ?? byQuestion.get(task.question);
+    if (!run) continue;
+    const { correct } = await grader(task, run.answer);
+    answers.set(task.id, { answer: run.answer, correct, usage: run.usage });
+  }
+  return answers;
+}
+
+/** Whether two answers to a task say the same, by the rule that grades it. */
+export async function saysTheSame(
+  task: Task,
+  answer: string | null,
+  other: string | null,
+  grader: Grader,
+): Promise<boolean> {
+  if (answer === null || other === null) return answer === other;
+  if (answer.trim() === other.trim()) return true;
+  if (task.kind === "code") return false;
+  return (await grader({ ...task, answers: [other] }, answer)).correct === true;
+}
+
+function groupOf({ id, session, world, documents }: Task): string {
+  if (world) return `world ${world.seed}.${world.variant}`;
+  return documents?.[0] ?? session ?? id;
+}
+
+function costOf({ billedTokens, computedTokens, costUsd }: Usage): MeanCost {
+  return { billedTokens, computedTokens, costUsd };
+}
