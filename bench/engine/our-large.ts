@@ -6,11 +6,13 @@ import { createInterface } from "node:readline";
 import type { Policy } from "../../src/core/engine.ts";
 import { openEmbeddedEngine } from "../../src/engines/embedded/embedded-engine.ts";
 
-const { folder, threads, lora, rows } = JSON.parse(process.argv[2]!) as {
+const { folder, threads, lora, rows, precision } = JSON.parse(process.argv[2]!) as {
   folder: string;
   threads: number;
+  /** The adapter's rank; 0 trains all weights but the embedding. */
   lora: number;
   rows: number[][];
+  precision?: "f32" | "8bit";
 };
 const examples = rows.map((tokens) => ({
   input: Int32Array.from(tokens.slice(0, -1)),
@@ -30,8 +32,14 @@ const taken = () => {
 const say = (value: object) => console.log(JSON.stringify(value));
 
 const loading = taken();
-const engine = await openEmbeddedEngine({ folder, threads, lora: { rank: lora, seed: 1 }, maxBatch: 32 });
-say({ name: `chain-of-agents, ${engine.name}`, ...loading() });
+const engine = await openEmbeddedEngine({
+  folder,
+  threads,
+  maxBatch: 32,
+  precision,
+  ...(lora > 0 && { lora: { rank: lora, seed: 1 } }),
+});
+say({ name: `chain-of-agents${precision ? ` ${precision}` : ""}, ${engine.name}`, ...loading() });
 let policy: Policy | undefined;
 
 /** Each sequence writes `steps` tokens; counted from the moment at which all have read their prompts. */
@@ -57,6 +65,17 @@ async function decode(batch: number, context: number, steps: number) {
     }),
   );
   return { ...done(), tokens: written };
+}
+
+/** Reads a prompt that was not read before, and writes one token. */
+let read = 0;
+async function prefill(context: number) {
+  policy ??= await engine.publish();
+  const text = rows.flat();
+  const start = ++read * 3;
+  const done = taken();
+  await policy.sample({ tokens: text.slice(start, start + context), maxTokens: 1, temperature: 0 });
+  return { ...done(), tokens: context };
 }
 
 /** How far the log-probabilities that came with sampled tokens are from those of scoring, at most. */
@@ -85,6 +104,7 @@ for await (const line of createInterface({ input: process.stdin })) {
     say(done());
   } else if (request.do === "check") {
     say({ ...done(), apart: await sampledAgainstScored(request.context, request.steps) });
-  } else say(await decode(request.batch, request.context, request.steps));
+  } else if (request.do === "prefill") say(await prefill(request.context));
+  else say(await decode(request.batch, request.context, request.steps));
 }
 process.exit(0);

@@ -32,11 +32,17 @@ def now():
 start = now()
 base = AutoModelForCausalLM.from_pretrained(setting["folder"], dtype=torch.float32)
 rank = setting["lora"]
+# f32 weights and optimizer; with "bf16" products in bfloat16.
+narrow = setting.get("dtype") == "bf16"
 targets = ["q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj"]
-model = get_peft_model(base, LoraConfig(r=rank, lora_alpha=2 * rank, target_modules=targets))
+if rank:
+    model = get_peft_model(base, LoraConfig(r=rank, lora_alpha=2 * rank, target_modules=targets))
+else:
+    model = base
+    model.get_input_embeddings().weight.requires_grad_(False)
 trained = [p for p in model.parameters() if p.requires_grad]
 optimizer = torch.optim.AdamW(trained, lr=1e-5, betas=(0.9, 0.95), foreach=True)
-say(start, name=f"PyTorch {torch.__version__}, transformers {transformers.__version__}")
+say(start, name=f"PyTorch {torch.__version__}{' bf16' if narrow else ''}, transformers {transformers.__version__}")
 ids = torch.tensor(setting["rows"])
 inputs, labels = ids[:, :-1], ids[:, 1:]
 merged = False
@@ -49,8 +55,10 @@ def score():
 
 
 def train():
-    logits = model(input_ids=inputs, use_cache=False).logits
-    F.cross_entropy(logits.reshape(-1, logits.shape[-1]), labels.reshape(-1)).backward()
+    with torch.autocast("cpu", torch.bfloat16, enabled=narrow):
+        logits = model(input_ids=inputs, use_cache=False).logits
+        loss = F.cross_entropy(logits.reshape(-1, logits.shape[-1]), labels.reshape(-1))
+    loss.backward()
     torch.nn.utils.clip_grad_norm_(trained, 1.0)
     optimizer.step()
     optimizer.zero_grad()
@@ -69,6 +77,13 @@ def decode(batch, context, steps):
     say(start, tokens=batch * steps)
 
 
+@torch.no_grad()
+def prefill(context):
+    start = now()
+    model(input_ids=ids.reshape(1, -1)[:, :context], use_cache=True, logits_to_keep=1)
+    say(start, tokens=context)
+
+
 for line in sys.stdin:
     request = json.loads(line)
     start = now()
@@ -80,5 +95,7 @@ for line in sys.stdin:
     elif request["do"] == "publish":
         model.merge_adapter()
         say(start)
+    elif request["do"] == "prefill":
+        prefill(request["context"])
     else:
         decode(request["batch"], request["context"], request["steps"])

@@ -8,18 +8,8 @@ import type { Sample, Sampler } from "../core/engine.ts";
 import type { ContinueEvent, ContinueRequest, Model } from "../core/model.ts";
 import type { Tokenizer } from "../core/tokenizer.ts";
 
-export interface EngineModelOptions {
-  name?: string;
-  /** Close the engine with the model. */
-  ownsEngine?: boolean;
-}
-
 /** A model that samples from a policy or an engine. */
-export function engineModel(
-  engine: Sampler & { close?(): Promise<void> },
-  tokenizer: Tokenizer,
-  options: EngineModelOptions = {},
-): Model {
+export function engineModel(engine: Sampler, tokenizer: Tokenizer, options: { name?: string } = {}): Model {
   return {
     name: options.name ?? engine.name,
     capabilities: {
@@ -33,9 +23,7 @@ export function engineModel(
     encodePrompt: (prompt) => tokenizer.encodePrompt(prompt),
     continue: (request) => sampleText(engine, tokenizer, request),
     endSession: (key) => engine.endSession?.(key),
-    async close() {
-      if (options.ownsEngine) await engine.close?.();
-    },
+    async close() {},
   };
 }
 

@@ -1,7 +1,6 @@
 /** Models: clients of servers, the engine as a model, and what wraps them. Every export is named here, one by one; what is not here is not public. */
 
-export { chatTemplateOf, type RenderPrompt, textTemplate } from "../tokenizers/chat-template.ts";
-export { type EngineModelOptions, engineModel } from "./engine-model.ts";
+export { chatTemplateOf } from "../tokenizers/chat-template.ts";
+export { engineModel } from "./engine-model.ts";
 export { type PulledModel, type PullOptions, pullModel } from "./hub/pull-model.ts";
 export { type ContinueMode, type OpenAICompatibleOptions, openaiCompatible } from "./openai-compatible.ts";
-export { openPolicyClients, type PolicyClients } from "./policy-clients.ts";

@@ -43,7 +43,6 @@ export interface LlamaListener {
   ending(): { finish: "stop" | "length"; usage: CallUsage } | undefined;
 }
 
-/** Reads the events of one answer. */
 export function llamaListener(tokenizer: Tokenizer): LlamaListener {
   const decoder = new TextDecoder("utf-8", { ignoreBOM: true });
   let counted = 0;

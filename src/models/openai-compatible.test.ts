@@ -22,7 +22,7 @@ import {
 } from "../testing/index.ts";
 import { textTemplate } from "../tokenizers/chat-template.ts";
 import { openaiCompatible } from "./openai-compatible.ts";
-import { turnsOf } from "./turns.ts";
+import { turnsOf } from "./openai-continue.ts";
 
 const task = defineTask({ id: "t", question: "Where does Ada live?" });
 const search = () => tableTool({ Ada: "Ada lives in Lyon." }, "wiki_search");

@@ -36,24 +36,21 @@ export interface OpenAICompatibleOptions extends HttpOptions {
   /** By default `OPENAI_API_KEY`. */
   apiKey?: string;
   mode?: ContinueMode | "auto";
-  /** What the server is, where it does not say so itself. */
+  /** What the server is, where it does not say so itself. @internal */
   server?: ServerKind;
-  /** The model's chat template, for raw completions. */
+  /** The model's chat template, for raw completions. @internal */
   chatTemplate?: RenderPrompt;
   /** Work on token ids: the server gets ids and returns ids with log-probabilities. */
   tokenizer?: Tokenizer;
   /** The model's own window; where the server names one too, the smaller one counts. */
   contextWindow?: number;
-  /** Fields added to every request. */
   extraBody?: Record<string, unknown>;
-  /** The header that carries the chain's key, so that a router finds the server with its prefix. */
-  sessionHeader?: string;
   /** Called with what was found out and chosen. */
   onNote?: (text: string) => void;
 }
 
 const names = optionNames<OpenAICompatibleOptions>()(
-  "baseURL model apiKey mode server chatTemplate tokenizer contextWindow extraBody sessionHeader onNote headers retries retryDelayMs maxRetryDelayMs stallMs connectTimeoutMs connections random boundary",
+  "baseURL model apiKey mode server chatTemplate tokenizer contextWindow extraBody onNote headers retries retryDelayMs maxRetryDelayMs stallMs connectTimeoutMs connections random boundary",
 );
 
 /** What a request needs to know of its server. */
@@ -70,7 +67,6 @@ export interface Connection {
   headers(sessionKey: string | undefined): Record<string, string>;
 }
 
-/** A model behind an OpenAI-compatible server. */
 export function openaiCompatible(
   options: OpenAICompatibleOptions = {},
 ): Model &
@@ -91,7 +87,8 @@ export function openaiCompatible(
     tokenizer,
     headers: (sessionKey) => ({
       ...(apiKey ? { authorization: `Bearer ${apiKey}` } : {}),
-      ...(sessionKey ? { [options.sessionHeader ?? "x-session-id"]: sessionKey } : {}),
+      // A router finds the server that has the prefix of this chain.
+      ...(sessionKey ? { "x-session-id": sessionKey } : {}),
     }),
   };
   let preparing: Promise<void> | undefined;

@@ -3,7 +3,6 @@
  * next try continues after it. Servers that leave the stop string out get it put back, because the chain's text must
  * hold what the model wrote.
  */
-
 import { estimateTokens, requestTokens } from "../base/count/token-estimate.ts";
 import { type HttpAnswer, HttpError } from "../base/http/http-client.ts";
 import { serverEvents } from "../base/http/server-events.ts";
@@ -12,13 +11,13 @@ import { readUsage } from "../base/wire/reply-facts.ts";
 import { errorText } from "../base/wire/wire-api.ts";
 import { CoaError } from "../core/errors.ts";
 import { asObject, objectsOf, parseJson } from "../core/json-value.ts";
+import type { Message } from "../core/message.ts";
 import type { CallUsage, ContinueEvent, ContinueRequest } from "../core/model.ts";
 import type { Tokenizer } from "../core/tokenizer.ts";
 import { type LlamaListener, llamaAddress, llamaListener, llamaRequest } from "./llama-completion.ts";
 import { isJson } from "./openai-chat.ts";
 import type { Connection } from "./openai-compatible.ts";
 import { continueFields, keepStopFields, stopsFor } from "./server-kind.ts";
-import { turnsOf, workSoFar } from "./turns.ts";
 
 /** What one call has brought so far, over all its tries. */
 interface Progress {
@@ -42,8 +41,15 @@ export async function* continueText(connection: Connection, request: ContinueReq
     const tokensBefore = progress.tokens.length;
     try {
       const answer = await open(connection, request, progress, heardBefore);
-      yield* listen(connection, answer, progress);
-      break;
+      const native = isNative(connection) ? llamaListener(connection.tokenizer!) : undefined;
+      // A server that ignores `stream` and answers whole is read as one event.
+      const whole = isJson(answer.header("content-type"));
+      for await (const data of whole ? [await answer.text()] : serverEvents(answer.chunks)) {
+        if (data === "[DONE]") break;
+        for (const event of hear(connection, data, progress, native)) yield event; // `yield*` costs three promises for each
+      }
+      if (progress.finish !== undefined) break;
+      throw new HttpError(`${connection.baseURL}: the stream ended before the answer did`, { retryable: true });
     } catch (error) {
       if (!(error instanceof CoaError) || !error.retryable || progress.tries >= retries) throw error;
       const heard = progress.tokens.length - tokensBefore || estimateTokens(progress.text.slice(before));
@@ -141,20 +147,7 @@ function contextOf(tokenizer: Tokenizer, request: ContinueRequest): readonly num
   return request.tokens ?? [...tokenizer.encodePrompt(request.prompt), ...tokenizer.encodeWithSpecials(request.text)];
 }
 
-/** Reads the stream; a server that ignores `stream` and answers whole is read as one event. */
-async function* listen(connection: Connection, answer: HttpAnswer, progress: Progress): AsyncGenerator<ContinueEvent> {
-  const native = isNative(connection) ? llamaListener(connection.tokenizer!) : undefined;
-  if (isJson(answer.header("content-type"))) yield* hear(connection, await answer.text(), progress, native);
-  else
-    for await (const data of serverEvents(answer.chunks)) {
-      if (data === "[DONE]") break;
-      yield* hear(connection, data, progress, native);
-    }
-  if (progress.finish === undefined) {
-    throw new HttpError(`${connection.baseURL}: the stream ended before the answer did`, { retryable: true });
-  }
-}
-
+/** Reads one event of the stream. */
 function* hear(
   connection: Connection,
   data: string,
@@ -240,4 +233,37 @@ function missingStop(request: ContinueRequest, progress: Progress): string | und
     if (at > text.lastIndexOf(stop) && at > (found?.at ?? -1)) found = { stop, at };
   }
   return found?.stop;
+}
+
+/**
+ * A chain as plain turns, for APIs that can neither continue a message nor complete raw text: what the model wrote is its
+ * message, an observation is a message by the user. Observations cannot contain the tag themselves (the runtime
+ * neutralises them), so splitting at it is safe.
+ */
+export function turnsOf(prompt: readonly Message[], text: string, observation = "observation"): Message[] {
+  const messages: Message[] = [...prompt];
+  const pattern = new RegExp(`\\s*(<${observation}>[\\s\\S]*?</${observation}>)\\s*`);
+  const parts = text.split(pattern);
+  parts.forEach((part, index) => {
+    if (part === "") return;
+    const role = index % 2 === 1 ? "user" : "assistant";
+    const last = messages.at(-1);
+    if (last?.role === role) messages[messages.length - 1] = { role, content: `${last.content}\n${part}` };
+    else messages.push({ role, content: part });
+  });
+  if (messages.at(-1)?.role === "assistant") {
+    messages.push({ role: "user", content: "Go on exactly where you stopped. Do not repeat anything." });
+  }
+  return messages;
+}
+
+/**
+ * The same as one message by the user. Templates of models that think (Qwen3, DeepSeek) drop what stands before the last
+ * closing think tag of an assistant's message, plans and observations among it; what the user says they leave alone.
+ */
+export function workSoFar(prompt: readonly Message[], text: string): Message[] {
+  const last = prompt.at(-1);
+  const asked = last?.role === "user" ? `${last.content}\n\n` : "";
+  const content = `${asked}Your work so far:\n\n${text}\n\nGo on exactly where you stopped. Do not repeat anything.`;
+  return [...(asked === "" ? prompt : prompt.slice(0, -1)), { role: "user", content }];
 }

@@ -56,7 +56,6 @@ export function continueFields(kind: ServerKind): Record<string, unknown> {
     : { continue_final_message: true };
 }
 
-/** Fields that keep the stop string in the text. */
 export function keepStopFields(kind: ServerKind): Record<string, unknown> {
   if (kind === "vllm") return { include_stop_str_in_output: true };
   return kind === "sglang" ? { no_stop_trim: true } : {};

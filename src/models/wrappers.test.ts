@@ -1,8 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { limitedModel } from "../base/work/limited-model.ts";
 import { semaphore } from "../base/work/limiter.ts";
-import { wrapModel } from "../base/work/wrap-model.ts";
+import { limitedModel, wrapModel } from "../base/work/wrap-model.ts";
 import type { ChatModel, Model } from "../core/model.ts";
 import { startModelServer } from "../testing/index.ts";
 import { openaiCompatible } from "./openai-compatible.ts";

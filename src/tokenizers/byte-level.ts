@@ -5,7 +5,6 @@
  */
 const encoder = new TextEncoder();
 
-/** The character for each byte. */
 export const characterOfByte: readonly string[] = makeTable();
 
 const byteOfCharacter: ReadonlyMap<string, number> = new Map(
@@ -38,4 +37,11 @@ function makeTable(): string[] {
     table.push(String.fromCharCode(printable ? byte : 0x100 + moved++));
   }
   return table;
+}
+
+/** A pattern that matches any of the strings, longest first; undefined when there are none. */
+export function specialPattern(specials: Iterable<string>): RegExp | undefined {
+  const longestFirst = [...specials].sort((a, b) => b.length - a.length);
+  const escaped = longestFirst.map((special) => special.replace(/[\\^$.*+?()[\]{}|]/g, "\\$&"));
+  return escaped.length === 0 ? undefined : new RegExp(escaped.join("|"), "g");
 }

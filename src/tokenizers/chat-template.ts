@@ -57,7 +57,6 @@ export function chatTemplate(source: string, variables: Record<string, string | 
   };
 }
 
-/** A template for servers that take the prompt as text. */
 export function textTemplate(source: string, variables: Record<string, string | undefined> = {}): RenderPrompt {
   const template = chatTemplate(source, variables);
   const specials = Object.values(variables).filter((token) => token !== undefined && token !== "") as string[];

@@ -46,7 +46,6 @@ export async function conversationTemplateOf(folder: string): Promise<RenderConv
   return conversationTemplate(source, `the chat template of ${folder}`, tokens);
 }
 
-/** The same from a template's source. */
 export function conversationTemplate(
   source: string,
   name: string,

@@ -213,3 +213,29 @@ describe("a tokenizer whose pattern takes exponential time", () => {
     );
   });
 });
+
+describe("a tokenizer file made to harm", () => {
+  const json = {
+    added_tokens: [],
+    pre_tokenizer: { type: "ByteLevel", add_prefix_space: false, use_regex: false },
+    decoder: { type: "ByteLevel" },
+    model: { type: "BPE", vocab: { a: 0, b: 1 }, merges: [] },
+  };
+
+  it("prints nothing and is refused where the library would print its texts or keep ids that are none", (t) => {
+    const printed = t.mock.method(console, "warn", () => {});
+    const clipboard = "\u001b]52;c;cm0gLXJmIC8=\u0007";
+    const split = { type: "Split", pattern: clipboard, behavior: "Isolated" };
+    const harmful = [
+      { ...json, pre_tokenizer: split },
+      { ...json, pre_tokenizer: { type: "Sequence", pretokenizers: [split] } },
+      { ...json, normalizer: { type: "Sequence", pretokenizers: [], normalizers: [{ ...split, type: "Replace" }] } },
+      { ...json, decoder: { type: "Replace", pattern: [clipboard], content: "" } },
+      { ...json, model: { ...json.model, vocab: { a: 0, b: 0.5 } } },
+      { ...json, model: { ...json.model, vocab: { a: 0, b: 2 ** 40 } } },
+      { ...json, added_tokens: [{ id: -1, content: "<x>" }] },
+    ];
+    for (const one of harmful) assert.throws(() => tokenizerFromJson(one), /pattern|vocabulary|added_tokens/);
+    assert.equal(printed.mock.callCount(), 0);
+  });
+});

@@ -3,20 +3,20 @@
  * anybody may have written, `encodeWithSpecials` for text of our own in which tags and markers count, `encodePrompt`
  * for messages through the chat template, where markers count and look-alikes inside messages don't.
  */
-
-import { readFile } from "node:fs/promises";
+import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { Tokenizer as Library } from "@huggingface/tokenizers";
 import { readJsonIfThere } from "../base/files/read-json.ts";
 import { CoaError, messageOf } from "../core/errors.ts";
+import { asObject } from "../core/json-value.ts";
 import type { Tokenizer } from "../core/tokenizer.ts";
-import { bytesOfByteLevel } from "./byte-level.ts";
+import { bytesOfByteLevel, specialPattern } from "./byte-level.ts";
 import { chatTemplate } from "./chat-template.ts";
 import { plainEncoder } from "./plain-encoder.ts";
-import { saveTokenizer } from "./save-tokenizer.ts";
-import { specialPattern } from "./special-strings.ts";
 import {
   type AddedTokenJson,
+  type ComponentJson,
+  checkTokenizerJson,
   defaultTemplate,
   flattenComponent,
   type TokenizerConfig,
@@ -25,7 +25,6 @@ import {
   tokenizerJsonSchema,
   tokenString,
 } from "./tokenizer-json.ts";
-import { unicodePreTokenizer } from "./unicode-patterns.ts";
 
 /** Reads `tokenizer.json` with `tokenizer_config.json` and, where it is a file of its own, `chat_template.jinja`. */
 export async function loadTokenizer(folder: string): Promise<Tokenizer> {
@@ -55,10 +54,7 @@ export function tokenizerFromJson(
   options: { endOfTurn?: readonly number[]; maxMs?: number } = {},
 ): Tokenizer {
   const parsed = tokenizerJsonSchema.parse(tokenizerJson);
-  const splits = flattenComponent(parsed.pre_tokenizer);
-  // Each further step into bytes would double the text.
-  if (splits.filter(({ type }) => type === "ByteLevel").length > 1 || splits.length > 16)
-    throw new CoaError("format", "its pre-tokenizer has more steps than any tokenizer needs");
+  checkTokenizerJson(parsed);
   const json = { ...parsed, pre_tokenizer: unicodePreTokenizer(parsed.pre_tokenizer) };
   const config = tokenizerConfigSchema.parse(tokenizerConfig);
   const library = new Library({ normalizer: null, post_processor: null, decoder: null, ...json }, config);
@@ -190,4 +186,75 @@ async function readText(path: string): Promise<string | undefined> {
     if ((error as NodeJS.ErrnoException).code === "ENOENT") return undefined;
     throw new CoaError("storage", `can't read ${path}: ${messageOf(error)}`, { cause: error });
   }
+}
+
+/**
+ * A tokenizer's files beside a model's weights, so that other programs read the model as we do: the window as the model has it,
+ * every special token named (a class that finds one unnamed adds its own, one id beyond the vocabulary), and what ends a turn, without
+ * which generation never stops.
+ */
+export async function saveTokenizer(
+  folder: string,
+  tokenizerJson: unknown,
+  config: Readonly<Record<string, unknown>>,
+  ids: { endOfTurn: readonly number[]; specialTokens: ReadonlyMap<string, number> },
+): Promise<void> {
+  await mkdir(folder, { recursive: true });
+  const window = asObject(await readJsonIfThere(join(folder, "config.json")))?.["max_position_embeddings"];
+  const unknown = config["unk_token"] ?? config["pad_token"] ?? config["eos_token"];
+  const completed = {
+    bos_token: null,
+    ...config,
+    ...(unknown === undefined ? {} : { unk_token: unknown }),
+    ...(typeof window === "number" ? { model_max_length: window } : {}),
+  };
+  await writeFile(join(folder, "tokenizer.json"), `${JSON.stringify(tokenizerJson, null, 1)}\n`);
+  await writeJson(join(folder, "tokenizer_config.json"), completed);
+  const generation = join(folder, "generation_config.json");
+  if (ids.endOfTurn.length === 0 || (await readJsonIfThere(generation))) return;
+  const pad = ids.specialTokens.get(textOf(config["pad_token"]) ?? "");
+  await writeJson(generation, {
+    eos_token_id: ids.endOfTurn.length === 1 ? ids.endOfTurn[0] : [...ids.endOfTurn],
+    ...(pad === undefined ? {} : { pad_token_id: pad }),
+  });
+}
+
+function textOf(token: unknown): string | undefined {
+  return typeof token === "string" ? token : (token as { content?: string } | null | undefined)?.content;
+}
+
+async function writeJson(path: string, value: unknown): Promise<void> {
+  await writeFile(path, `${JSON.stringify(value, null, 2)}\n`);
+}
+
+/** What byte-level steps split by where they are asked to split. */
+const gpt2Pattern = String.raw`'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+`;
+
+const classes: Readonly<Record<string, string>> = {
+  "\\s": "\\p{White_Space}",
+  "\\S": "\\P{White_Space}",
+  "\\d": "\\p{Nd}",
+  "\\D": "\\P{Nd}",
+};
+
+function splitBy(pattern: string, behavior: unknown = "Isolated", invert: unknown = false): ComponentJson {
+  const Regex = pattern.replace(/\\./gs, (part) => classes[part] ?? part);
+  return { type: "Split", pattern: { Regex }, behavior, invert };
+}
+
+/**
+ * Pre-tokenizers as their files mean them. Hugging Face's are run by Rust, where `\s` and `\d` are Unicode's classes and `Digits`
+ * splits off every number character; in JavaScript `\d` is ASCII and `\s` has U+FEFF and lacks U+0085. Here each step becomes
+ * a split by a pattern in which the classes are written out, so that both give the same words.
+ */
+export function unicodePreTokenizer(component: ComponentJson | null | undefined): ComponentJson | null {
+  const steps = flattenComponent(component).flatMap((step): ComponentJson[] => {
+    if (step.type === "Digits") return [splitBy(step["individual_digits"] === true ? "\\p{N}" : "\\p{N}+")];
+    if (step.type === "ByteLevel" && step["use_regex"] !== false && step["add_prefix_space"] !== true)
+      return [splitBy(gpt2Pattern), { ...step, use_regex: false }];
+    const regex = (step["pattern"] as { Regex?: unknown } | undefined)?.Regex;
+    if (step.type === "Split" && typeof regex === "string") return [splitBy(regex, step["behavior"], step["invert"])];
+    return [step];
+  });
+  return steps.length === 0 ? null : { type: "Sequence", pretokenizers: steps };
 }

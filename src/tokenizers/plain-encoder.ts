@@ -8,8 +8,7 @@
 import { Tokenizer as Library } from "@huggingface/tokenizers";
 import { CoaError } from "../core/errors.ts";
 import { inTime, isSimple } from "../core/in-time.ts";
-import { toByteLevel } from "./byte-level.ts";
-import { specialPattern } from "./special-strings.ts";
+import { specialPattern, toByteLevel } from "./byte-level.ts";
 import { type ComponentJson, flattenComponent, type TokenizerConfig, type TokenizerJson } from "./tokenizer-json.ts";
 
 /** The library's model is typed as a base class that hides what every model has. */

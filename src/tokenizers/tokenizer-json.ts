@@ -3,9 +3,13 @@
  * files is kept as it is, so that loading and saving loses nothing.
  */
 import { z } from "zod";
+import { CoaError } from "../core/errors.ts";
+
+/** Larger than any vocabulary: tables are made by id. */
+const largestId = 2 ** 24;
 
 const addedTokenSchema = z.looseObject({
-  id: z.number(),
+  id: z.int().min(0).max(largestId),
   content: z.string().min(1),
   lstrip: z.boolean().optional(),
   rstrip: z.boolean().optional(),
@@ -60,8 +64,22 @@ export function defaultTemplate(config: TokenizerConfig): string | undefined {
 export function flattenComponent(component: ComponentJson | null | undefined): ComponentJson[] {
   if (!component) return [];
   if (component.type !== "Sequence") return [component];
-  const parts = (component["pretokenizers"] ?? component["normalizers"] ?? component["decoders"]) as
-    | ComponentJson[]
-    | undefined;
-  return (parts ?? []).flatMap(flattenComponent);
+  const { pretokenizers, normalizers, decoders } = component;
+  return ([pretokenizers, normalizers, decoders] as ComponentJson[][]).flatMap((parts) => (parts ?? []).flatMap(flattenComponent)); // biome-ignore format: one list
 }
+
+/** What no tokenizer needs and the library does not refuse: ids that are no places of a table, and patterns that it prints. */
+export function checkTokenizerJson({ normalizer, pre_tokenizer, decoder, model }: TokenizerJson): void {
+  const ids = Array.isArray(model.vocab) ? [] : Object.values(model.vocab ?? {});
+  if (ids.some((id) => !Number.isInteger(id) || id < 0 || id > largestId))
+    throw new CoaError("format", "its vocabulary has an id that is no place of a table");
+  const splits = flattenComponent(pre_tokenizer);
+  // Each further step into bytes would double the text.
+  if (splits.filter(({ type }) => type === "ByteLevel").length > 1 || splits.length > 16)
+    throw new CoaError("format", "its pre-tokenizer has more steps than any tokenizer needs");
+  for (const { pattern } of [...splits, ...[normalizer, decoder].flatMap(flattenComponent)])
+    if (pattern !== undefined && !patternSchema.safeParse(pattern).success)
+      throw new CoaError("format", "it has a pattern that is neither an expression nor a text");
+}
+
+const patternSchema = z.union([z.looseObject({ Regex: z.string() }), z.looseObject({ String: z.string() })]);

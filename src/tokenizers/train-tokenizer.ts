@@ -10,9 +10,8 @@
  */
 
 import type { Tokenizer } from "../core/tokenizer.ts";
-import { characterOfByte, toByteLevel } from "./byte-level.ts";
+import { characterOfByte, specialPattern, toByteLevel } from "./byte-level.ts";
 import { tokenizerFromJson } from "./load-tokenizer.ts";
-import { specialPattern } from "./special-strings.ts";
 
 /** Role markers, end of turn and padding of a tokenizer of our own. */
 const roleMarkers = {

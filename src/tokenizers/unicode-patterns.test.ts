@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
+import { unicodePreTokenizer } from "./load-tokenizer.ts";
 import { type ComponentJson, flattenComponent } from "./tokenizer-json.ts";
-import { unicodePreTokenizer } from "./unicode-patterns.ts";
 
 /** What each splitting step of a pre-tokenizer finds in a text. */
 function found(component: ComponentJson, text: string): string[][] {

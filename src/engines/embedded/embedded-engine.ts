@@ -50,7 +50,7 @@ export interface EmbeddedEngine extends Engine, Sampler {
 }
 
 const engineOptionNames = optionNames<EmbeddedEngineOptions>()(
-  "folder base config seed copyInit embeddingDeviation threads runtime executionProviders optimizer lora trainEmbeddings maxBatchTokens maxBatch cacheBytes",
+  "folder base config seed copyInit embeddingDeviation threads runtime executionProviders optimizer lora trainEmbeddings maxBatchTokens maxBatch cacheBytes precision",
 );
 
 /** Opens a model folder, or makes a new model, ready to train and sample. */

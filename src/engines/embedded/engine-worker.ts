@@ -17,6 +17,7 @@ import { initialParameters, parameterCount } from "./model/parameters.ts";
 import { openRuntime } from "./runtime/open-runtime.ts";
 import { createSampler } from "./sample/create-sampler.ts";
 import type { Sampler, SamplerRequest } from "./sample/sampler.ts";
+import { isWide } from "./sample/wide-thread.ts";
 import { type SharedBase, shareParameters } from "./shared-base.ts";
 import { loadStateFolder, saveStateFolder } from "./state-folder.ts";
 import { createTrainer } from "./train/create-trainer.ts";
@@ -35,7 +36,9 @@ async function main(options: EmbeddedEngineOptions): Promise<void> {
     executionProviders: options.executionProviders,
   });
   const { config, folder: companions, ...weights } = await weightsOf(options);
-  const lanes = runtime.name === "native" && !options.executionProviders ? chooseLanes(config, threads) : undefined;
+  const exact = options.precision !== "8bit";
+  const lanes =
+    runtime.name === "native" && !options.executionProviders && exact ? chooseLanes(config, threads) : undefined;
   const parameters = lanes && !("base" in options) ? shareParameters(weights.parameters) : weights.parameters;
   const adapter = await openAdapter(config, options.lora, lanes !== undefined);
   const trainer = createTrainer({
@@ -54,8 +57,15 @@ async function main(options: EmbeddedEngineOptions): Promise<void> {
   const effective = adapter ? mergedParameters(parameters, adapter) : parameters;
   /** Policies by number: 0 is renewed by each publication, the others are pinned to the weights they were made with. */
   const policies = new Map<number, { sampler: Sampler; version: number }>();
+  const wide = runtime.name === "native" && !options.executionProviders && isWide(config, options.precision);
   const openSampler = () =>
-    createSampler(config, effective, { threads, maxBatch: options.maxBatch, cacheBytes: options.cacheBytes });
+    createSampler(config, effective, {
+      threads,
+      maxBatch: options.maxBatch,
+      cacheBytes: options.cacheBytes,
+      precision: options.precision,
+      wide,
+    });
   let nextPolicy = 1;
   /** The renewed policy does not have the latest weights yet. */
   let outdated = true;
@@ -99,6 +109,8 @@ async function main(options: EmbeddedEngineOptions): Promise<void> {
     forward: ({ examples, loss }) => trainer.forward(examples, loss),
     forwardBackward: ({ examples, loss, options }) => trainer.forwardBackward(examples, loss, options),
     async optimStep(step) {
+      if (!exact)
+        throw new UsageError('an engine opened with precision "8bit" samples and scores; it can\'t be trained');
       const result = await trainer.optimStep(step);
       weightsChanged();
       return result;
@@ -171,7 +183,8 @@ async function main(options: EmbeddedEngineOptions): Promise<void> {
 
 async function weightsOf(options: EmbeddedEngineOptions): Promise<SharedBase> {
   if ("base" in options) return options.base;
-  if ("folder" in options) return { ...(await loadModelFolder(options.folder)), folder: options.folder };
+  const later = options.precision === "8bit";
+  if ("folder" in options) return { ...(await loadModelFolder(options.folder, { later })), folder: options.folder };
   return { config: options.config, parameters: initialParameters(options.config, options.seed ?? 0, options) };
 }
 

@@ -8,6 +8,7 @@ import type { ModelConfig } from "./model/config.ts";
 import { type ParameterSet, parameterCount } from "./model/parameters.ts";
 import { decoderLayout, sampledContext } from "./sample/decoder-layout.ts";
 import { samplerDefaults } from "./sample/sampler.ts";
+import { isWide } from "./sample/wide-thread.ts";
 import { batchBytes } from "./train/batch-memory.ts";
 
 /** Weights that engines share; nobody writes to them. */
@@ -59,6 +60,7 @@ export function adapterMemory(
     base: parameterCount(config) * 4,
     // Weights, gradients, gradients of a second pass, and the two averages of Adam.
     training: adapterSize(config, options.rank) * 4 * 5 + batchBytes(config),
-    sampling: layout.pages + cacheBytes,
+    // ONNX Runtime has a copy of its own, and works on it.
+    sampling: layout.pages + cacheBytes + (isWide(config) ? parameterCount(config) * 8 : 0),
   };
 }

@@ -32,7 +32,6 @@ const schema = z.object({
   base: z.string().optional(),
 });
 
-/** What training continues from. */
 export interface EngineState {
   config: ModelConfig;
   parameters: ParameterSet;

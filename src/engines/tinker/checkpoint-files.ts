@@ -53,7 +53,6 @@ async function nameTargets(folder: string): Promise<void> {
   if (targets.length > 0) await writeJson(path, { ...config, target_modules: targets });
 }
 
-/** The adapter in an archive, for a model of this config. */
 export async function readAdapterArchive(archive: Uint8Array, config: ModelConfig): Promise<Adapter> {
   const temporary = await mkdtemp(join(tmpdir(), "coa-adapter-"));
   try {

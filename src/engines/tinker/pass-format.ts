@@ -46,7 +46,6 @@ export function passFormat(offered: readonly WireFormat[]): PassFormat {
   };
 }
 
-/** A pass in a format, and where it goes. */
 function written(pass: PassRequest, format: WireFormat): [path: string, body: TinkerBody] {
   if (format === "protobuf") return ["forward_backward", encodePass(pass)];
   const { modelId: model_id, seqId: seq_id, examples, loss, forwardOnly } = pass;

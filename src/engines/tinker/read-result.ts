@@ -15,14 +15,12 @@ export function asRestart(error: unknown): never {
   );
 }
 
-/** An answer in JSON, checked. */
 export function answerOf<Shape extends z.ZodType>(schema: Shape, json: unknown): z.output<Shape> {
   const parsed = schema.safeParse(json);
   if (parsed.success) return parsed.data;
   throw new CoaError("format", `the server's answer is not as agreed: ${prettifyError(parsed.error)}`);
 }
 
-/** An answer that must be JSON. */
 export function jsonOf(result: TinkerResult): Record<string, unknown> {
   if (!result.json) throw new CoaError("format", "the server answered with bytes where JSON was expected");
   return result.json;

@@ -2,10 +2,9 @@
 import type { WireSamples } from "../../base/wire/tinker.ts";
 import { endsAtStop, type Sample, type SampleRequest } from "../../core/engine.ts";
 
-/** The next of the steps, within the room there is. */
+/** The next of the steps, or what is wanted where that has no room: the room itself differs with every prompt. */
 export function roundedUp(wanted: number, steps: readonly number[] | undefined, room: number): number {
-  const next = steps?.find((step) => step >= wanted) ?? wanted;
-  return Math.max(wanted, Math.min(next, room));
+  return steps?.find((step) => step >= wanted && step <= room) ?? wanted;
 }
 
 /** What was asked for of a sample: at most `maxTokens`, and nothing after the first stop. */

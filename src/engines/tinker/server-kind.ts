@@ -18,7 +18,6 @@ export interface ServerKind {
   losses: EngineCapabilities["losses"];
   /** Formats that passes may have, the better one first; both are tried where the server does not say. */
   formats: readonly WireFormat[];
-  /** Most examples and bytes of one request. */
   requestLimits: { examples: number; bytes: number };
   gradientNorm: boolean;
   gradientClipping: boolean;
@@ -29,10 +28,8 @@ export interface ServerKind {
 /** What our own server says of itself. */
 const coaExtension = z.object({
   version: z.literal(1),
-  /** Keys of loss_fn_config beyond the protocol. */
   lossOptions: z.array(z.enum(["dual_clip", "temperature"])),
   gradientNorm: z.boolean(),
-  /** Formats of passes. */
   formats: z
     .array(z.enum(["protobuf", "json"]))
     .min(1)

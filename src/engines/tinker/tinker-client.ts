@@ -18,7 +18,6 @@ export interface TinkerClientOptions {
   baseURL: string;
   /** Sent as X-API-Key; TINKER_API_KEY by default. */
   apiKey?: string;
-  /** Tries of one submission. */
   tries?: number;
   /** How long one question for a result may take before it is asked again. */
   retrieveTimeoutMs?: number;
@@ -48,7 +47,6 @@ export interface TinkerClient {
 
 export interface SubmitOptions {
   signal?: AbortSignal;
-  /** A result in protobuf is welcome. */
   protobuf?: boolean;
   /** Sampling: the server's back-pressure applies to all requests of this kind. */
   sampling?: boolean;
@@ -59,13 +57,11 @@ export interface TinkerFuture {
   result(): Promise<TinkerResult>;
 }
 
-/** Tries of the first request of all. */
 const firstTries = 4;
 const creditPauseMs = 5_000;
 const maxCreditMs = 3_600_000;
 const largePrompt = 128 * 1024;
 
-/** Opens a client. */
 export function tinkerClient(options: TinkerClientOptions): TinkerClient {
   const { tries = 10, retrieveTimeoutMs = 45_000, slowMs = 30_000, sleep = sleepFor, onNote = () => {} } = options;
   if (!/^https?:$/.test(URL.parse(options.baseURL)?.protocol ?? ""))

@@ -42,9 +42,9 @@ export interface TinkerEngineOptions extends TinkerClientOptions {
   lora: { rank: number; seed?: number };
   vocabularySize: number;
   maxContext: number;
-  /** Compared with the server's where it tells its own. */
+  /** Compared with the server's where it tells its own. @internal */
   tokenizer?: TokenizerFingerprint;
-  /** How the server reduces losses; asked of the server, or taken as a sum. */
+  /** How the server reduces losses; asked of the server, or taken as a sum. @internal */
   reduction?: ServerKind["reduction"];
   /** Requests of sampling under way at the same time. */
   samplesInFlight?: number;
@@ -68,6 +68,7 @@ export interface TinkerUsage extends Record<string, number> {
 }
 
 export interface TinkerEngine extends Engine {
+  /** @internal */
   readonly server: ServerKind;
   /** Log-probabilities of a text under sampler and trainer must agree, or tokenizer, base model or template differ. */
   verify(tokens: readonly number[]): Promise<void>;

@@ -13,7 +13,6 @@ export interface HubFile {
   blobId?: string;
 }
 
-/** A repository at one revision. */
 export interface HubModel {
   name: string;
   /** The commit. */

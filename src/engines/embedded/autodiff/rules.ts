@@ -43,7 +43,6 @@ export function add(tape: Tape, a: Value, b: Value): Value {
   return y;
 }
 
-/** A value times a constant. */
 export function scale(tape: Tape, a: Value, factor: number): Value {
   const times = (value: Value) => on.multiply(tape.graph, value, on.scalar(tape.graph, factor));
   const y = times(a);
@@ -109,7 +108,6 @@ export function reshape(
   return y;
 }
 
-/** Axes in another order. */
 export function transpose(tape: Tape, a: Value, order: readonly number[]): Value {
   const y = on.transpose(tape.graph, a, order);
   const back = order.map((_, axis) => order.indexOf(axis));

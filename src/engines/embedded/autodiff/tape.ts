@@ -30,7 +30,6 @@ export interface TapeRecord {
   rule: Rule;
 }
 
-/** Starts remembering on a graph. */
 export function createTape(graph: Graph): Tape {
   const records: TapeRecord[] = [];
   return {

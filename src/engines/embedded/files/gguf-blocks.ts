@@ -13,7 +13,6 @@ type ReadBlock = (view: DataView, bytes: Uint8Array, at: number, out: Float32Arr
 
 interface BlockFormat {
   name: string;
-  /** Numbers in a block, and its bytes. */
   size: number;
   bytes: number;
   read?: ReadBlock;

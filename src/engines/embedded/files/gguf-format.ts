@@ -20,7 +20,6 @@ export type GgufValue =
   | { type: "strings"; value: readonly string[] }
   | { type: "i32s"; value: readonly number[] };
 
-/** Metadata as read: plain values. */
 export type GgufMetadata = Map<string, number | boolean | string | (number | boolean | string)[]>;
 
 const magic = 0x46554747;

@@ -23,7 +23,6 @@ import {
 } from "./gguf-format.ts";
 import type { Tensor } from "./safetensors.ts";
 
-/** Hugging Face name to GGUF name, for every tensor a model of this config may have. */
 function tensorNames(config: ModelConfig): Map<string, string> {
   const names = new Map([
     [embeddingName, "token_embd.weight"],

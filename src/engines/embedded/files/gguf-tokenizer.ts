@@ -86,7 +86,6 @@ const tokenizerKey = "tokenizer.huggingface.json";
 const configKey = "coa.tokenizer_config";
 const generationKey = "coa.generation_config";
 
-/** A tokenizer's files, parsed. */
 export interface TokenizerFiles {
   tokenizer: unknown;
   config: Record<string, unknown>;

@@ -58,11 +58,11 @@ export async function loadModelConfig(folder: string): Promise<ModelConfig> {
   return configFromHuggingFace(await readJson(path, "a model folder has one; is this one?"), path);
 }
 
-/** Reads a model folder and checks every tensor against the config. */
-export async function loadModelFolder(folder: string): Promise<LoadedModel> {
+/** Reads a model folder and checks every tensor against the config. `later`: numbers are read whenever they are asked for. */
+export async function loadModelFolder(folder: string, options: { later?: boolean } = {}): Promise<LoadedModel> {
   const source = await currentFolder(folder);
   const config = await loadModelConfig(source);
-  const parameters = await readWeights(source, config);
+  const parameters = await readWeights(source, config, options);
   checkParameters(config, parameters, source);
   const generationPath = join(source, generationFile);
   const generationConfig = (await isFile(generationPath))
@@ -71,11 +71,11 @@ export async function loadModelFolder(folder: string): Promise<LoadedModel> {
   return { config, parameters, generationConfig, folder: source };
 }
 
-async function readWeights(folder: string, config: ModelConfig): Promise<ParameterSet> {
+async function readWeights(folder: string, config: ModelConfig, options: { later?: boolean }): Promise<ParameterSet> {
   const wanted = new Set(parameterShapes(config).keys());
   const parameters: ParameterSet = new Map();
   for (const [file, names] of await weightFiles(folder)) {
-    const { tensors } = await readSafetensors(join(folder, file));
+    const { tensors } = await readSafetensors(join(folder, file), undefined, options);
     for (const name of names ?? []) {
       if (!tensors.has(name))
         throw new CoaError(

@@ -3,7 +3,9 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, it } from "node:test";
-import { loadGguf, loadModelFolder, modelConfig, openEmbeddedEngine, saveGguf, saveModelFolder } from "../../index.ts";
+import { modelConfig, openEmbeddedEngine } from "../../index.ts";
+import { loadGguf, saveGguf } from "./gguf-model.ts";
+import { loadModelFolder, saveModelFolder } from "./model-folder.ts";
 
 describe("model files, from outside", () => {
   it("go from an engine to a folder, to GGUF, and back into an engine that samples the same", async () => {

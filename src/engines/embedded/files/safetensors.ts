@@ -4,6 +4,7 @@
  * against the file before a number is read, so a truncated download says which tensor is missing bytes, and nothing is
  * allocated for a range that is not there.
  */
+import { closeSync, openSync, readSync } from "node:fs";
 import { type FileHandle, open } from "node:fs/promises";
 import { writeAll } from "../../../base/files/disk.ts";
 import { writeFileAtomically } from "../../../base/files/write-file.ts";
@@ -45,10 +46,14 @@ export async function readSafetensorsHeader(path: string): Promise<SafetensorsHe
   }
 }
 
-/** Reads the named tensors (all of them when `names` is absent) as 32-bit floats. */
+/**
+ * Reads the named tensors (all of them when `names` is absent) as 32-bit floats. With `later` their numbers are read whenever they
+ * are asked for, and not kept.
+ */
 export async function readSafetensors(
   path: string,
   names?: ReadonlySet<string>,
+  { later = false } = {},
 ): Promise<{ tensors: Map<string, Tensor>; metadata: Record<string, string> }> {
   const file = await openFile(path);
   try {
@@ -56,7 +61,20 @@ export async function readSafetensors(
     const tensors = new Map<string, Tensor>();
     for (const [name, entry] of header.tensors) {
       if (names && !names.has(name)) continue;
-      tensors.set(name, { shape: entry.shape, data: await readTensor(file, entry, name, path) });
+      const { shape } = entry;
+      if (!later) tensors.set(name, { shape, data: readTensor(file.fd, entry, name, path) });
+      else
+        tensors.set(name, {
+          shape,
+          get data() {
+            const descriptor = openSync(path, "r");
+            try {
+              return readTensor(descriptor, entry, name, path);
+            } finally {
+              closeSync(descriptor);
+            }
+          },
+        });
     }
     return { tensors, metadata: header.metadata };
   } finally {
@@ -117,7 +135,7 @@ function isSizes(value: unknown): value is number[] {
   return Array.isArray(value) && value.every((item) => Number.isSafeInteger(item) && item >= 0);
 }
 
-async function readTensor(file: FileHandle, entry: TensorEntry, name: string, path: string): Promise<Float32Array> {
+function readTensor(descriptor: number, entry: TensorEntry, name: string, path: string): Float32Array {
   if (bytesPerNumber[entry.dtype] === undefined)
     throw new CoaError(
       "format",
@@ -127,7 +145,7 @@ async function readTensor(file: FileHandle, entry: TensorEntry, name: string, pa
   const bytes = new Uint8Array(buffer);
   for (let done = 0; done < bytes.length; ) {
     const length = Math.min(bytes.length - done, 1 << 30);
-    const { bytesRead } = await file.read(bytes, done, length, entry.start + done);
+    const bytesRead = readSync(descriptor, bytes, done, length, entry.start + done);
     if (bytesRead === 0)
       throw new CoaError("format", `tensor ${name} in ${path} ends early, at ${done} of ${bytes.length} bytes`);
     done += bytesRead;

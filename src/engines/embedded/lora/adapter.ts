@@ -60,7 +60,6 @@ function* adaptedShapes(config: ModelConfig, targets: readonly string[]): Genera
     if (targets.some((module) => name.endsWith(`.${module}.weight`))) yield [name, shape as [number, number]];
 }
 
-/** How many numbers a new adapter of this rank has. */
 export function adapterSize(config: ModelConfig, rank: number): number {
   let size = 0;
   for (const [, [outputs, inputs]] of adaptedShapes(config, loraTargets)) size += rank * (outputs + inputs);

@@ -13,7 +13,6 @@ export interface HeadParts {
   states: Value; // [tokens, hidden]
   head: Value; // [vocabulary, hidden]
   targets: Value; // [tokens]
-  /** Logits are multiplied by this number. */
   sharpness: Value; // []
   loss?: LossInputs;
   needHead: boolean;

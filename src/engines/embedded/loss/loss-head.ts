@@ -51,7 +51,6 @@ export function lossSlope(graph: Graph, logprobs: Value, inputs: LossInputs): Va
   return on.subtract(graph, on.multiply(graph, size, inactive), size);
 }
 
-/** The gradients that leave the head. */
 export interface HeadGradients {
   states: Value; // [tokens, hidden]
   /** The dense part of the head's gradient, [vocabulary, hidden]. */

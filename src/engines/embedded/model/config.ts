@@ -19,7 +19,7 @@ export interface ModelConfig {
   headSize: number;
   intermediateSize: number;
   ropeTheta: number;
-  /** Llama 3.1's stretching of long waves; absent: none. */
+  /** Llama 3.1's stretching of long waves; absent: none. @internal */
   ropeScaling?: RopeScaling;
   rmsEpsilon: number;
   /** The output projection is the embedding matrix. */
@@ -106,7 +106,6 @@ export function keptPerToken({ layers, hiddenSize, intermediateSize }: ModelConf
   return layers * (15 * hiddenSize + 8 * intermediateSize) * 4;
 }
 
-/** Architectures by their name in config.json. */
 const supported = ["qwen2", "qwen3", "llama"] as const;
 
 // Far beyond any model: a file that claims more is broken or hostile, and must not be believed before it is read.

@@ -173,7 +173,6 @@ function writeColumns(
   }
 }
 
-/** Random orthonormal rows by Gram-Schmidt. */
 function orthonormalRows(count: number, width: number, random: SeededRandom): Float64Array[] {
   const rows: Float64Array[] = [];
   while (rows.length < count) {

@@ -34,9 +34,7 @@ export function layerNames(layer: number) {
   };
 }
 
-/** The embedding matrix, [vocabulary, hidden]. */
 export const embeddingName = "model.embed_tokens.weight";
-/** The weight of the last norm. */
 export const finalNormName = "model.norm.weight";
 /** The output projection of a model that does not tie it to the embedding. */
 export const headName = "lm_head.weight";

@@ -15,7 +15,6 @@ export {
   type ParameterSet,
 } from "./parameter-set.ts";
 
-/** How new weights are drawn. */
 export interface InitialOptions {
   /** Start with a working induction circuit (see copy-circuit.ts); needs QKV bias, 2 layers, 2 heads. */
   copyInit?: boolean;
@@ -55,14 +54,12 @@ export function parameterShapes(config: ModelConfig): Map<string, number[]> {
   return shapes;
 }
 
-/** How many numbers a model of this config has. */
 export function parameterCount(config: ModelConfig): number {
   let total = 0;
   for (const shape of parameterShapes(config).values()) total += elementCount(shape);
   return total;
 }
 
-/** The number of elements of a shape. */
 export function elementCount(shape: readonly number[]): number {
   return shape.reduce((product, size) => product * size, 1);
 }

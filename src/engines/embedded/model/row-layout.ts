@@ -27,7 +27,6 @@ export interface LayoutBlocks {
   again?: true;
 }
 
-/** Some rows of equal length. */
 export interface Stretch {
   rows: string | number;
   length: string;
@@ -103,7 +102,6 @@ export function rowLayout(tape: Tape, config: ModelConfig, blocks: LayoutBlocks)
   };
 }
 
-/** A batch in numbers. */
 export interface BatchShape {
   /** Tokens that all rows begin with; 0: none. */
   trunk: number;
@@ -139,7 +137,6 @@ export function layoutBlocks(
   };
 }
 
-/** The values of a layout's inputs. */
 export function layoutFeeds(config: ModelConfig, batch: BatchShape): Record<string, HostTensor> {
   const { trunk, length, rows, scored } = batch;
   const blocks = layoutBlocks(config, batch);

@@ -5,7 +5,7 @@
  */
 import { type ProtoWriter, protoWriter } from "../../../base/wire/protobuf.ts";
 
-export type ElementType = "float32" | "int64" | "bool";
+export type ElementType = "float32" | "int64" | "bool" | "uint8";
 
 /** A size: a number, or the name of a size known when the graph runs. */
 export type Dimension = number | string;
@@ -19,7 +19,6 @@ export interface Value {
 
 export type Attribute = number | string | readonly number[] | { float: number };
 
-/** What a node is made of. */
 export interface NodeSpec {
   operator: string;
   /** Omitted optional inputs are `undefined`. */
@@ -34,6 +33,8 @@ export interface Graph {
   input(name: string, type: ElementType, shape: readonly Dimension[]): Value;
   /** A tensor stored in the graph; the same contents are stored once. */
   constant(data: Float32Array | readonly bigint[], shape: readonly number[]): Value;
+  /** A large tensor stored in the graph, under a name of its own. */
+  weight(name: string, data: Float32Array | Uint8Array, shape: readonly number[]): Value;
   node(spec: NodeSpec): Value[];
   output(name: string, value: Value): void;
   readonly inputs: readonly Value[];
@@ -42,7 +43,7 @@ export interface Graph {
   encode(): Uint8Array;
 }
 
-const elementCodes: Record<ElementType, number> = { float32: 1, int64: 7, bool: 9 };
+const elementCodes: Record<ElementType, number> = { float32: 1, int64: 7, bool: 9, uint8: 2 };
 const opset = 23;
 
 /**
@@ -91,6 +92,11 @@ export function createGraph(): Graph {
       let entry = constants.get(key);
       if (!entry) constants.set(key, (entry = { value: { name: `constant_${counter++}`, type, shape }, bytes }));
       return entry.value;
+    },
+    weight(name, data, shape) {
+      const value: Value = { name, type: data instanceof Float32Array ? "float32" : "uint8", shape };
+      constants.set(name, { value, bytes: new Uint8Array(data.buffer, data.byteOffset, data.byteLength) });
+      return value;
     },
     node: addNode,
     output(name, value) {

@@ -22,7 +22,6 @@ export function map(graph: Graph, operator: "Exp" | "Log" | "Neg" | "Sigmoid" | 
   return one(graph.node({ operator, inputs: [a], outputs: [{ shape: a.shape }] }));
 }
 
-/** x * sigmoid(x). */
 export function silu(graph: Graph, a: Value): Value {
   const attributes = { alpha: { float: 1 } };
   return one(
@@ -103,7 +102,6 @@ export function reshapeTo(graph: Graph, a: Value, rule: readonly number[] | Valu
   return one(graph.node({ operator: "Reshape", inputs: [a, target], outputs: [{ shape, type: a.type }] }));
 }
 
-/** Permutes axes. */
 export function transpose(graph: Graph, a: Value, order: readonly number[]): Value {
   const shape = order.map((axis) => a.shape[axis]!);
   return one(graph.node({ operator: "Transpose", inputs: [a], outputs: [{ shape }], attributes: { perm: order } }));
@@ -175,7 +173,6 @@ export function repeatFor(graph: Graph, a: Value, like: Value): Value {
   return one(graph.node({ operator: "Expand", inputs: [a, times[0]], outputs: [{ shape }] }));
 }
 
-/** Sum of values of one shape. */
 export function sum(graph: Graph, parts: readonly Value[]): Value {
   if (parts.length === 1) return parts[0]!;
   if (parts.length === 2) return add(graph, parts[0]!, parts[1]!);
@@ -196,7 +193,6 @@ export function softmax(graph: Graph, a: Value, operator: "Softmax" | "LogSoftma
   return one(graph.node({ operator, inputs: [a], outputs: [{ shape: a.shape }], attributes: { axis: -1 } }));
 }
 
-/** Rows of a matrix by index. */
 export function gatherRows(graph: Graph, table: Value, indices: Value): Value {
   const shape = [...indices.shape, ...table.shape.slice(1)];
   return one(

@@ -21,7 +21,6 @@ export interface MuonMatrix {
   momentum: Float32Array;
 }
 
-/** Updates matrices in place. */
 export interface Muon {
   step(matrices: readonly MuonMatrix[], step: OptimizerStep, gradientScale: number): Promise<void>;
 }

@@ -11,7 +11,6 @@ import { openMuon } from "./muon.ts";
 
 export type OptimizerName = "adamw" | "muon";
 
-/** Applies gradients to weights. */
 export interface Optimizer {
   readonly name: OptimizerName;
   /** Steps taken so far, those before a restored state included. */
@@ -23,7 +22,6 @@ export interface Optimizer {
   restore(state: { steps: number; tensors: ParameterSet }, source: string): void;
 }
 
-/** Opens an optimizer for these parameters. */
 export function openOptimizer(name: OptimizerName, parameters: ParameterSet, runtime: Runtime): Optimizer {
   const muon = name === "muon" ? openMuon(runtime) : undefined;
   const usesMuon = (key: string) =>

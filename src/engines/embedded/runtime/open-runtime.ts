@@ -3,13 +3,11 @@
  * one that was asked for. It is opened by the first graph: sampling has kernels of its own and needs none of them, so
  * the runtimes are optional peers of the package.
  */
+import { isInstalled, missingPeer } from "../../../base/work/optional-peer.ts";
 import { CoaError, messageOf } from "../../../core/errors.ts";
 import { openNativeRuntime } from "./native.ts";
 import type { Runtime, RuntimeOptions } from "./runtime.ts";
 import { openWasmRuntime } from "./wasm.ts";
-
-/** The command that adds the runtime; its install script is not needed on a CPU. */
-export const runtimeRemedy = "npm install --ignore-scripts onnxruntime-node";
 
 /** A runtime that opens itself when the first graph is loaded; `name` insists on one. */
 export function openRuntime(options: RuntimeOptions & { name?: Runtime["name"] } = {}): Runtime {
@@ -34,20 +32,7 @@ async function open(options: RuntimeOptions & { name?: Runtime["name"] }): Promi
     }
   }
   const missing = !isInstalled("onnxruntime-node") && !isInstalled("onnxruntime-web");
-  throw new CoaError(
-    "engine",
-    missing
-      ? `training needs ONNX Runtime, which is not installed: ${runtimeRemedy}`
-      : `ONNX Runtime does not load on ${process.platform}-${process.arch}: ${problems.join("; ")}`,
-  );
-}
-
-/** Whether a package is there; it is not loaded. */
-export function isInstalled(name: string): boolean {
-  try {
-    import.meta.resolve(name);
-    return true;
-  } catch {
-    return false;
-  }
+  if (missing) throw missingPeer("onnxruntime-node");
+  const platform = `${process.platform}-${process.arch}`;
+  throw new CoaError("engine", `ONNX Runtime does not load on ${platform}: ${problems.join("; ")}`);
 }

@@ -9,20 +9,17 @@ export interface HostTensor {
   shape: readonly number[];
 }
 
-/** A graph ready to run. */
 export interface Session {
   /** Runs once. A result named in `into` is written there; the returned record holds every result. */
   run(feeds: Record<string, HostTensor>, into?: Record<string, HostTensor>): Promise<Record<string, Float32Array>>;
   release(): Promise<void>;
 }
 
-/** Makes sessions. */
 export interface Runtime {
   readonly name: "native" | "wasm";
   load(model: Uint8Array): Promise<Session>;
 }
 
-/** How a runtime is opened. */
 export interface RuntimeOptions {
   threads?: number;
   /** ONNX Runtime execution providers in order of preference; anything but "cpu" is untested. */

@@ -2,7 +2,6 @@
 import { atBoundary } from "../../../core/errors.ts";
 import type { HostTensor, Runtime, RuntimeOptions, Session } from "./runtime.ts";
 
-/** Opens the WebAssembly runtime. */
 export async function openWasmRuntime(options: RuntimeOptions = {}): Promise<Runtime> {
   const { env, InferenceSession, Tensor } = await import("onnxruntime-web");
   const threads = options.threads ?? 1;

@@ -10,6 +10,7 @@ import { CoaError, messageOf } from "../../../core/errors.ts";
 import type { ModelConfig } from "../model/config.ts";
 import type { ParameterSet } from "../model/parameters.ts";
 import {
+  contextBudget,
   type DecoderLayout,
   decoderLayout,
   memoryLimit,
@@ -42,10 +43,11 @@ import {
 import { sessionCache } from "./session-cache.ts";
 import { startTileThreads } from "./tile-threads.ts";
 import { pagePositions, rowBytes } from "./wasm/row-kernels.ts";
+import { startWideThread } from "./wide-thread.ts";
 
 const wasmPageBytes = 65536;
-/** Context positions read per step beside the decoding ones, so that long contexts do not stop decoding. */
-const contextBudget = 512;
+/** From so many rows on ONNX Runtime's products are faster, with the copies on the way to them. */
+const minWide = 16;
 /** Common beginnings shorter than this are not worth waiting for. */
 const minShared = 16;
 
@@ -53,17 +55,17 @@ const minShared = 16;
 export function createSampler(config: ModelConfig, parameters: ParameterSet, options: SamplerOptions = {}): Sampler {
   const threads = Math.max(1, options.threads ?? 1);
   const maxBatch = options.maxBatch ?? samplerDefaults.maxBatch;
-  const maxContext = Math.min(options.maxContext ?? sampledContext(config, { threads, maxBatch }), config.maxContext);
-  const layout = decoderLayout(config, { threads, maxBatch, maxContext });
+  const asked = { threads, maxBatch, precision: options.precision, wide: options.wide };
+  const maxContext = Math.min(options.maxContext ?? sampledContext(config, asked), config.maxContext);
+  const layout = decoderLayout(config, { ...asked, maxContext });
   const { memory, pageCount, maximumPages } = decoderMemory(layout, options.cacheBytes ?? samplerDefaults.cacheBytes);
   const words = new Int32Array(memory.buffer);
   const floats = new Float32Array(memory.buffer);
   packWeights(memory.buffer, layout, config, parameters);
   writeRotaryTable(memory.buffer, layout, config);
-  const tiles = startTileThreads(
-    { module: decoderModule(config, layout, maximumPages), memory, layout, vocabularySize: config.vocabularySize },
-    threads,
-  );
+  const module = decoderModule(config, layout, maximumPages);
+  const tiles = startTileThreads({ module, memory, layout, vocabularySize: config.vocabularySize }, threads);
+  const wide = options.wide ? startWideThread({ module, memory, layout, config, threads }, parameters) : undefined;
   const pool = pagePool(memory, layout.pages, layout.pageBytes, pageCount);
   const sessions = sessionCache(pool);
   const waiting: Sequence[] = [];
@@ -158,13 +160,15 @@ export function createSampler(config: ModelConfig, parameters: ParameterSet, opt
   };
 
   /** Packs the next positions of all sequences into tiles; returns the number of tiles and whose outputs to expect. */
-  const gather = (): { count: number; outputs: Sequence[] } => {
+  const gather = (): { count: number; outputs: Sequence[]; together: boolean } => {
     const work: { sequence: Sequence; rows: number }[] = [];
+    const all = running.reduce((sum, { tokens, computed }) => sum + tokens.length - computed, 0);
+    const most = wide && all >= minWide && wide.ready ? contextBudget : tileRows;
     let budget = contextBudget;
     for (const sequence of [...running]) {
       if (sequence.slot < 0 || sequence.heldLogits || !meetTwin(sequence)) continue;
       const pending = sequence.tokens.length - sequence.computed;
-      const rows = pending === 1 ? 1 : Math.min(pending, tileRows, budget);
+      const rows = pending === 1 ? 1 : Math.min(pending, most, budget);
       if (rows === 0 || !reserve(sequence, sequence.computed + rows)) continue;
       if (pending > 1) budget -= rows;
       work.push({ sequence, rows });
@@ -173,7 +177,8 @@ export function createSampler(config: ModelConfig, parameters: ParameterSet, opt
     const ready = work.filter(({ sequence }) => sequence.slot >= 0);
     const total = ready.reduce((sum, { rows }) => sum + rows, 0);
     computedPositions += total;
-    const target = tileSize(total, threads);
+    const together = most > tileRows && total >= minWide;
+    const target = together ? total : tileSize(total, threads);
     const outputs: Sequence[] = [];
     let count = 0;
     let used = 0;
@@ -184,7 +189,7 @@ export function createSampler(config: ModelConfig, parameters: ParameterSet, opt
         used = 0;
         wanted = 0;
       }
-      const place = tileAddresses(layout, count - 1);
+      const place = tileAddresses(layout, together ? "wide" : count - 1);
       for (let index = 0; index < rows; index++, used++) {
         const at = (place.rows + used * rowBytes) / 4;
         words[at] = sequence.computed + index;
@@ -203,7 +208,7 @@ export function createSampler(config: ModelConfig, parameters: ParameterSet, opt
       words[place.header / 4] = used;
       words[place.header / 4 + 1] = wanted;
     }
-    return { count, outputs };
+    return { count, outputs, together };
   };
 
   const abandon = ({ request }: Sequence, message: string) => {
@@ -252,8 +257,9 @@ export function createSampler(config: ModelConfig, parameters: ParameterSet, opt
       }
       while (waiting.length > 0 && slots.length > 0 && (running.length === 0 || pool.free > 0 || sessions.size > 0))
         admit(waiting.shift()!);
-      const { count, outputs } = gather();
-      if (count > 0) tiles.run(count);
+      const { count, outputs, together } = gather();
+      if (together) wide!.run();
+      else if (count > 0) tiles.run(count);
       for (const [index, sequence] of outputs.entries()) drawOutput(sequence, index, events);
       events.push(...failures.splice(0));
       return events;
@@ -274,6 +280,7 @@ export function createSampler(config: ModelConfig, parameters: ParameterSet, opt
     },
     weightsChanged() {
       packWeights(memory.buffer, layout, config, parameters);
+      wide?.load();
       sessions.clear();
       for (const sequence of running) {
         sequence.computed = 0;
@@ -281,7 +288,10 @@ export function createSampler(config: ModelConfig, parameters: ParameterSet, opt
       }
     },
     endSession: (sessionKey) => sessions.end(sessionKey),
-    close: () => tiles.close(),
+    close() {
+      wide?.close();
+      tiles.close();
+    },
   };
 }
 

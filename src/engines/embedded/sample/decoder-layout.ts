@@ -7,19 +7,26 @@ import { CoaError } from "../../../core/errors.ts";
 import type { ModelConfig } from "../model/config.ts";
 import { attentionScratchBytes } from "./wasm/attention.ts";
 import { panelColumns } from "./wasm/matmul.ts";
+import { integerRowBytes, panelBytes8 } from "./wasm/matmul-8bit.ts";
 import { pagePositions, rowBytes } from "./wasm/row-kernels.ts";
 
 /** Rows that go through the layers together. */
 export const tileRows = 48;
+/** Context positions read per step beside the decoding ones, so that long contexts do not stop decoding. */
+export const contextBudget = 512;
 /** Bytes of a wanted output: row within the tile, 1 / temperature (0 = leave the logits as they are). */
 export const wantBytes = 8;
 /** A tile starts with its number of rows, its number of wanted outputs, and where in the step's outputs they begin. */
 const tileHeaderBytes = 16;
 
 /** Control words shared by the threads. */
-export const controlWords = { generation: 0, remaining: 1, done: 2, stop: 3 } as const;
+export const controlWords = { generation: 0, remaining: 1, done: 2, stop: 3, wide: 4 } as const;
+
+/** How the matrices are held: as they are, or in 8 bits with a scale for every 64 weights. */
+export type Precision = "f32" | "8bit";
 
 export interface DecoderLayout {
+  precision: Precision;
   /** Sizes in floats, padded to whole vectors or panels. */
   width: number;
   headWidth: number;
@@ -51,6 +58,8 @@ export interface DecoderLayout {
   pageTableBytes: number;
   logits: number;
   logitsBytes: number;
+  /** One tile of all rows of a step, with its scratch, for what ONNX Runtime computes (wide-thread.ts); 0 rows without it. */
+  wide: { rows: number; tile: number; x: number; qkv: number; attended: number; scores: number };
   scratch: number[]; // [thread]
   scores: number[]; // [thread]
   pages: number;
@@ -67,8 +76,9 @@ export const memoryLimit = 2 ** 32;
 /** Lays out the memory for a model and its options. */
 export function decoderLayout(
   config: ModelConfig,
-  options: { threads: number; maxBatch: number; maxContext: number },
+  options: { threads: number; maxBatch: number; maxContext: number; precision?: Precision; wide?: boolean },
 ): DecoderLayout {
+  const precision = options.precision ?? "f32";
   const width = pad(config.hiddenSize, panelColumns);
   const headWidth = 2 * pad(config.headSize / 2, 4);
   const queryWidth = config.heads * headWidth;
@@ -82,20 +92,22 @@ export function decoderLayout(
     end = pad(end + count * 4, 64);
     return start;
   };
+  const matrix = (depth: number, columns: number) =>
+    floats(precision === "f32" ? depth * columns : ((columns / panelColumns) * panelBytes8(depth)) / 4);
   const layers = Array.from({ length: config.layers }, () => ({
     inputNorm: floats(width),
-    qkv: floats(width * qkvWidth),
+    qkv: matrix(width, qkvWidth),
     qkvBias: floats(qkvWidth),
     queryNorm: floats(headWidth),
     keyNorm: floats(headWidth),
-    out: floats(queryWidth * width),
+    out: matrix(queryWidth, width),
     postNorm: floats(width),
-    gateUp: floats(width * 2 * innerWidth),
-    down: floats(innerWidth * width),
+    gateUp: matrix(width, 2 * innerWidth),
+    down: matrix(innerWidth, width),
   }));
   const finalNorm = floats(width);
-  const embedding = floats(width * vocabularyWidth);
-  const head = config.tieEmbeddings ? embedding : floats(width * vocabularyWidth);
+  const embedding = matrix(width, vocabularyWidth);
+  const head = config.tieEmbeddings ? embedding : matrix(width, vocabularyWidth);
   const zeros = floats(Math.max(2 * innerWidth, vocabularyWidth));
   const rotary = floats(options.maxContext * headWidth);
   const maxTiles = options.maxBatch + 1;
@@ -106,14 +118,24 @@ export function decoderLayout(
   // Behind each row of logits lies the sum its softmax had.
   const logitsBytes = pad(vocabularyWidth * 4 + 16, 64);
   const logits = floats((options.maxBatch * logitsBytes) / 4);
-  const scratchFloats = tileRows * (2 * width + qkvWidth + queryWidth + 3 * innerWidth);
+  const integers = precision === "f32" ? 0 : integerRowBytes(Math.max(width, queryWidth, innerWidth)) / 4;
+  const scratchFloats = tileRows * (2 * width + qkvWidth + queryWidth + 3 * innerWidth + integers);
   const scratch = Array.from({ length: options.threads }, () => floats(scratchFloats));
   const scores = Array.from({ length: options.threads }, () => floats(attentionScratchBytes(config.heads) / 4));
+  const wideRows = options.wide ? contextBudget + options.maxBatch : 0;
+  const wide = {
+    rows: wideRows,
+    tile: floats((tileHeaderBytes + wideRows * (rowBytes + wantBytes)) / 4),
+    x: floats(wideRows * width),
+    qkv: floats(wideRows * qkvWidth),
+    attended: floats(wideRows * queryWidth),
+    scores: floats(attentionScratchBytes(config.heads) / 4),
+  };
   const pageLayerBytes = 2 * config.kvHeads * headWidth * pagePositions * 4;
   const layout: DecoderLayout = {
-    ...{ width, headWidth, queryWidth, qkvWidth, innerWidth, vocabularyWidth },
+    ...{ precision, width, headWidth, queryWidth, qkvWidth, innerWidth, vocabularyWidth },
     ...{ layers, finalNorm, embedding, head, zeros, rotary, tiles, tileBytes, maxTiles },
-    ...{ pageTables, pageTableBytes, logits, logitsBytes, scratch, scores },
+    ...{ pageTables, pageTableBytes, logits, logitsBytes, scratch, scores, wide },
     pages: pad(end, 4096),
     pageBytes: pageLayerBytes * config.layers,
     pageLayerBytes,
@@ -128,15 +150,19 @@ export function decoderLayout(
 }
 
 /** The longest context that fits beside the weights: the model's own, or what its cache leaves room for. */
-export function sampledContext(config: ModelConfig, options: { threads: number; maxBatch: number }): number {
+export function sampledContext(
+  config: ModelConfig,
+  options: { threads: number; maxBatch: number; precision?: Precision; wide?: boolean },
+): number {
   const least = decoderLayout(config, { ...options, maxContext: Math.min(config.maxContext, pagePositions) });
   const pageBytes = least.pageBytes + pagePositions * least.headWidth * 4 + options.maxBatch * 4;
   const pages = Math.floor((memoryLimit - least.pages - 4096) / pageBytes);
   return Math.min(config.maxContext, Math.max(1, pages) * pagePositions);
 }
 
-/** Where the parts of a tile are. */
-export function tileAddresses(layout: DecoderLayout, tile: number): { header: number; rows: number; wants: number } {
-  const header = layout.tiles + tile * layout.tileBytes;
-  return { header, rows: header + tileHeaderBytes, wants: header + tileHeaderBytes + tileRows * rowBytes };
+/** Where the parts of a tile are, or of the wide one. */
+export function tileAddresses(layout: DecoderLayout, tile: number | "wide") {
+  const header = tile === "wide" ? layout.wide.tile : layout.tiles + tile * layout.tileBytes;
+  const rows = header + tileHeaderBytes;
+  return { header, rows, wants: rows + (tile === "wide" ? layout.wide.rows : tileRows) * rowBytes };
 }

@@ -51,7 +51,6 @@ export function drawFromWeights(weights: Float32Array, sum: number, uniform: num
   return { token, logprob: Math.log(weights[token]! / sum) };
 }
 
-/** Draws from raw logits with any combination of options. */
 export function drawFromLogits(logits: Float32Array, options: DrawOptions): Drawn {
   let ids = options.allowed ? preparedMask(options.allowed, logits.length) : everyId(logits.length);
   const best = largestOf(logits, ids);

@@ -1,8 +1,12 @@
 import assert from "node:assert/strict";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import { seededRandom } from "../../../base/work/random.ts";
 import type { Sample, SampleRequest } from "../../../core/engine.ts";
 import { type EmbeddedEngine, openEmbeddedEngine } from "../embedded-engine.ts";
+import { loadModelFolder, saveModelFolder } from "../files/model-folder.ts";
 import { modelConfig } from "../model/config.ts";
 
 const config = modelConfig({ vocabularySize: 300, hiddenSize: 64, layers: 3, heads: 4, kvHeads: 2, maxContext: 256 });
@@ -16,10 +20,10 @@ before(async () => {
 after(() => engine.close());
 
 /** The largest difference between the log-probabilities of a sample and those the training graph gives. */
-async function worstDifference(context: readonly number[], sample: Sample): Promise<number> {
+async function worstDifference(context: readonly number[], sample: Sample, scorer = engine): Promise<number> {
   const all = Int32Array.from([...context, ...sample.tokens]);
   const example = { input: all.slice(0, -1), targets: all.slice(1), weights: new Float32Array(all.length - 1).fill(1) };
-  const scored = (await engine.forward([example], { name: "cross_entropy" })).logprobs[0]!;
+  const scored = (await scorer.forward([example], { name: "cross_entropy" })).logprobs[0]!;
   return sample.logprobs.reduce(
     (worst, logprob, index) => Math.max(worst, Math.abs(logprob - scored[context.length - 1 + index]!)),
     0,
@@ -27,6 +31,36 @@ async function worstDifference(context: readonly number[], sample: Sample): Prom
 }
 
 describe("sampling and scoring", () => {
+  it("agree about the weights rounded to 8 bits where the sampler holds them so; such an engine is not trained", async () => {
+    const folder = await mkdtemp(join(tmpdir(), "coa-8bit-"));
+    const [exact, rounded] = [join(folder, "exact"), join(folder, "rounded")];
+    await engine.saveModel(exact);
+    const model = await loadModelFolder(exact);
+    for (const { shape, data } of model.parameters.values()) {
+      const inputs = shape.length === 2 ? shape[1]! : 0;
+      for (let start = 0; inputs > 0 && start < data.length; ) {
+        const group = data.subarray(start, start + Math.min(64, inputs - (start % inputs)));
+        const scale = Math.max(1e-20, ...group.map(Math.abs)) / 127;
+        for (const [index, value] of group.entries()) group[index] = scale * Math.round(value / scale);
+        start += group.length;
+      }
+    }
+    await saveModelFolder(rounded, model);
+    const sampler = await openEmbeddedEngine({ folder: exact, precision: "8bit", threads: 2 });
+    const scorer = await openEmbeddedEngine({ folder: rounded, threads: 1 });
+    const contexts = [3, 70, 131].map(randomTokens);
+    const samples = await Promise.all(contexts.map((tokens) => sampler.sample({ tokens, maxTokens: 20, seed: 1 })));
+    for (const [index, sample] of samples.entries()) {
+      const apart = await worstDifference(contexts[index]!, sample, scorer);
+      assert.ok(apart < 2e-3, `${apart}`);
+      const alone = await sampler.sample({ tokens: contexts[index]!, maxTokens: 20, seed: 1 });
+      assert.deepEqual(alone.logprobs, sample.logprobs);
+    }
+    await assert.rejects(sampler.optimStep({ learningRate: 1e-3 }), /8bit.*can't be trained/);
+    await Promise.all([sampler.close(), scorer.close()]);
+    await rm(folder, { recursive: true });
+  });
+
   it("agree within 1e-4 in batches of any composition, with chains that pause", async () => {
     const chains = Array.from({ length: 12 }, (_, index) => ({
       tokens: randomTokens(3 + index * 9),

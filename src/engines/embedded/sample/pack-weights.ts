@@ -8,6 +8,7 @@ import { embeddingName, finalNormName, headName, layerNames, type ParameterSet }
 import { rotaryFrequencies } from "../model/rotary.ts";
 import type { DecoderLayout } from "./decoder-layout.ts";
 import { panelColumns } from "./wasm/matmul.ts";
+import { groupedRow, packColumn8, panelBytes8 } from "./wasm/matmul-8bit.ts";
 
 /** Writes all weights; called again whenever training changed them. */
 export function packWeights(
@@ -17,6 +18,7 @@ export function packWeights(
   parameters: ParameterSet,
 ): void {
   const memory = new Float32Array(buffer);
+  const memory8 = { floats: memory, bytes: new Int8Array(buffer) };
   const data = (name: string) => parameters.get(name)!.data;
   const { headSize, heads, kvHeads, hiddenSize, intermediateSize } = config;
   const half = headSize / 2;
@@ -40,8 +42,16 @@ export function packWeights(
       { length: inputs },
       (_, input) => (options.spreadInputs ? spread(input) : input) * panelColumns,
     );
+    const row = groupedRow(depth);
     for (let out = 0; out < outputs; out++) {
       const column = (options.column ?? 0) + (options.spreadOutputs ? spread(out) : out);
+      if (layout.precision === "8bit") {
+        for (let input = 0, from = out * inputs; input < inputs; input++)
+          row[rows[input]! / panelColumns] = weights[from + input]! * scale;
+        const panel = address + Math.floor(column / panelColumns) * panelBytes8(depth);
+        packColumn8(memory8, panel, column % panelColumns, row);
+        continue;
+      }
       const panel = start + Math.floor(column / panelColumns) * depth * panelColumns + (column % panelColumns);
       const from = out * inputs;
       for (let input = 0; input < inputs; input++) memory[panel + rows[input]!] = weights[from + input]! * scale;

@@ -8,10 +8,8 @@ export interface PagePool {
   /** A page's address, or undefined when the budget is spent. */
   take(): number | undefined;
   give(page: number): void;
-  /** One more holder of a page. */
   share(page: number): number;
   isShared(page: number): boolean;
-  /** Pages that could still be taken. */
   readonly free: number;
 }
 

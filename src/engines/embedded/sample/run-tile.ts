@@ -8,7 +8,8 @@ import type { ModelConfig } from "../model/config.ts";
 import { type DecoderLayout, tileAddresses, wantBytes } from "./decoder-layout.ts";
 import { assembleModule, type WasmFunction } from "./wasm/assembler.ts";
 import { attentionFunction } from "./wasm/attention.ts";
-import { matmulFunction, panelColumns } from "./wasm/matmul.ts";
+import { type MatmulMode, matmulFunction, panelColumns } from "./wasm/matmul.ts";
+import { embed8Function, integersFunction, matmul8Function } from "./wasm/matmul-8bit.ts";
 import {
   embedFunction,
   gateFunction,
@@ -19,18 +20,32 @@ import {
 
 type Kernel = (...parameters: number[]) => number;
 
+/** The module's functions over the decoder's memory. */
+export function tileKernels(module: WebAssembly.Module, memory: WebAssembly.Memory) {
+  const kernels = new WebAssembly.Instance(module, { env: { memory } }).exports as Record<string, Kernel>;
+  const { softmax, attention, rmsNorm, embed, headNorm, rotateAndFile, gate } = kernels;
+  if (!softmax || !attention || !rmsNorm || !embed || !rotateAndFile || !gate)
+    throw new CoaError("engine", "the decoder module lacks a kernel");
+  return { all: kernels, softmax, attention, rmsNorm, embed, headNorm, rotateAndFile, gate };
+}
+
 /** The decoder's machine code for one model: everything that depends on sizes is a constant in it. */
 export function decoderModule(config: ModelConfig, layout: DecoderLayout, maximumPages: number): WebAssembly.Module {
   const shape = { heads: config.heads, kvHeads: config.kvHeads, headWidth: layout.headWidth };
+  const eightBit = layout.precision === "8bit";
+  const product = (name: string, depth: number, mode: MatmulMode) =>
+    eightBit
+      ? [matmul8Function(name, depth, mode), integersFunction(`${name}Integers`, depth)]
+      : [matmulFunction(name, depth, mode)];
   const functions: WasmFunction[] = [
     softmaxFunction(),
     attentionFunction(shape),
-    matmulFunction("project", layout.width, "set"),
-    matmulFunction("addAttention", layout.queryWidth, "add"),
-    matmulFunction("addInner", layout.innerWidth, "add"),
+    ...product("project", layout.width, "set"),
+    ...product("addAttention", layout.queryWidth, "add"),
+    ...product("addInner", layout.innerWidth, "add"),
     rmsNormFunction("rmsNorm", layout.width, config.hiddenSize, config.rmsEpsilon),
     ...(config.qkNorm ? [rmsNormFunction("headNorm", layout.headWidth, config.headSize, config.rmsEpsilon)] : []),
-    embedFunction(layout.width),
+    eightBit ? embed8Function(layout.width) : embedFunction(layout.width),
     rotateAndFileFunction(shape),
     gateFunction(layout.innerWidth),
   ];
@@ -45,15 +60,22 @@ export function tileRunner(
   config: { vocabularySize: number },
   thread: number,
 ): (tile: number) => void {
-  const kernels = new WebAssembly.Instance(module, { env: { memory } }).exports as Record<string, Kernel>;
-  const { softmax, attention, project, addAttention, addInner, rmsNorm, embed, headNorm, rotateAndFile, gate } =
-    kernels;
-  if (!softmax || !attention || !project || !addAttention || !addInner || !rmsNorm || !embed || !rotateAndFile || !gate)
-    throw new CoaError("engine", "the decoder module lacks a kernel");
+  const { all: kernels, softmax, rmsNorm, embed, gate, ...attend } = tileKernels(module, memory);
   const { width, qkvWidth, queryWidth, innerWidth, vocabularyWidth } = layout;
-  const heads = queryWidth / layout.headWidth;
-  const kvHeads = (qkvWidth - queryWidth) / layout.headWidth / 2;
   const x = layout.scratch[thread]!;
+  let integers = 0; // where a tile's rows are put as integers
+  /** A product, whose rows are turned into integers before where the matrix is in 8 bits. */
+  const product = (name: string): Kernel => {
+    const kernel = kernels[name];
+    const toIntegers = kernels[`${name}Integers`];
+    if (!kernel) throw new CoaError("engine", `the decoder module has no ${name}`);
+    if (!toIntegers) return kernel;
+    return (a, b, bias, c, rows, ...rest) => {
+      toIntegers(rows!, a!, integers);
+      return kernel(integers, b!, bias!, c!, rows!, ...rest);
+    };
+  };
+  const [project, addAttention, addInner] = [product("project"), product("addAttention"), product("addInner")];
   const scores = layout.scores[thread]!;
   // Views of shared memory stay valid when it grows; these two cover what lies before the pages.
   const words = new Int32Array(memory.buffer);
@@ -68,19 +90,12 @@ export function tileRunner(
     const attended = qkv + count * qkvWidth * 4;
     const gateUp = attended + count * queryWidth * 4;
     const inner = gateUp + count * 2 * innerWidth * 4;
+    integers = inner + count * innerWidth * 4;
     embed(count, rows, layout.embedding, x);
     for (const [index, place] of layout.layers.entries()) {
-      const offset = index * layout.pageLayerBytes;
       rmsNorm(count, x, place.inputNorm, normed);
       project(normed, place.qkv, place.qkvBias, qkv, count, qkvWidth / panelColumns, qkvWidth * 4);
-      for (let row = 0; headNorm && row < count; row++) {
-        const query = qkv + row * qkvWidth * 4;
-        const key = query + queryWidth * 4;
-        headNorm(heads, query, place.queryNorm, query);
-        headNorm(kvHeads, key, place.keyNorm, key);
-      }
-      rotateAndFile(count, rows, qkv, layout.rotary, offset);
-      attention(count, rows, qkv, attended, offset, scores);
+      attendLayer(attend, layout, index, { count, rows, qkv, attended, scores });
       addAttention(attended, place.out, 0, x, count, width / panelColumns, width * 4);
       rmsNorm(count, x, place.postNorm, normed);
       project(normed, place.gateUp, layout.zeros, gateUp, count, (2 * innerWidth) / panelColumns, 2 * innerWidth * 4);
@@ -98,4 +113,27 @@ export function tileRunner(
       if (scale > 0) floats[row / 4 + vocabularyWidth] = softmax(row, config.vocabularySize, scale);
     }
   };
+}
+
+/** Norms and turns queries and keys, files keys and values into the cache, and attends. */
+export function attendLayer(
+  {
+    headNorm,
+    rotateAndFile,
+    attention,
+  }: Pick<ReturnType<typeof tileKernels>, "headNorm" | "rotateAndFile" | "attention">,
+  layout: DecoderLayout,
+  layer: number,
+  { count, rows, qkv, attended, scores }: Record<"count" | "rows" | "qkv" | "attended" | "scores", number>,
+): void {
+  const { qkvWidth, queryWidth, headWidth, pageLayerBytes } = layout;
+  const { queryNorm, keyNorm } = layout.layers[layer]!;
+  for (let row = 0; headNorm && row < count; row++) {
+    const query = qkv + row * qkvWidth * 4;
+    const key = query + queryWidth * 4;
+    headNorm(queryWidth / headWidth, query, queryNorm, query);
+    headNorm((qkvWidth - queryWidth) / headWidth / 2, key, keyNorm, key);
+  }
+  rotateAndFile(count, rows, qkv, layout.rotary, layer * pageLayerBytes);
+  attention(count, rows, qkv, attended, layer * pageLayerBytes, scores);
 }

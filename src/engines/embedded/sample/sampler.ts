@@ -4,6 +4,7 @@
  * what happened comes back as events. A request whose next token must be chosen among allowed ones waits for its mask
  * while the others continue.
  */
+import type { Precision } from "./decoder-layout.ts";
 
 /** A `SampleRequest` of core, without what can't cross a thread. */
 export interface SamplerRequest {
@@ -40,7 +41,6 @@ export interface Sampler {
   allow(id: number, tokens: readonly number[] | undefined): void;
   /** Advances every sequence that can move by one token or one chunk of its context. */
   step(): SamplerEvent[];
-  /** The longest context it takes. */
   readonly maxContext: number;
   /** Positions computed so far, over all sequences. */
   readonly computedPositions: number;
@@ -50,7 +50,6 @@ export interface Sampler {
   cancel(id: number): void;
   /** The parameters' numbers were changed in place: caches are dropped, running sequences recompute theirs. */
   weightsChanged(): void;
-  /** Forgets a session's cache. */
   endSession(sessionKey: string): void;
   /** Stops the helper threads. */
   close(): void;
@@ -68,4 +67,8 @@ export interface SamplerOptions {
   maxContext?: number;
   /** Memory for caches of running and paused sequences; default 1 GiB. */
   cacheBytes?: number;
+  /** How the weights are held; default "f32". In 8 bits tokens are drawn from a policy slightly apart from the trained one. */
+  precision?: Precision;
+  /** Lets ONNX Runtime multiply where many rows meet, reading context above all; for models of many millions of weights. */
+  wide?: boolean;
 }

@@ -8,7 +8,6 @@ import type { SamplerEvent, SamplerRequest } from "./sampler.ts";
 
 export interface Sequence {
   request: SamplerRequest;
-  /** Context and everything sampled. */
   tokens: number[];
   /** Positions whose keys and values are in the cache. */
   computed: number;
@@ -56,7 +55,6 @@ export function logitScale({ request }: Sequence): number {
   return isGreedy(request) ? 1 : 1 / (request.temperature ?? 1);
 }
 
-/** Draws from exponentiated weights. */
 export function drawPlain(sequence: Sequence, weights: Float32Array, sum: number): Drawn {
   if (!Number.isFinite(sum)) throw new CoaError("engine", brokenLogits(sum));
   const entropy = sequence.request.entropies ? { entropy: entropyOf(weights, sum) } : {};

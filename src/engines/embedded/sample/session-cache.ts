@@ -24,7 +24,6 @@ export interface SessionCache {
   readonly size: number;
 }
 
-/** Sessions over a pool of pages. */
 export function sessionCache(pool: PagePool): SessionCache {
   // A map keeps insertion order, and every use inserts again: the first entry is the least recently used.
   const sessions = new Map<string, { tokens: readonly number[]; pages: number[] }>();

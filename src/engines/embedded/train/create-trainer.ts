@@ -19,7 +19,6 @@ import { addInto, createGradientLane, type LaneTask } from "./gradient-lane.ts";
 import { type Lanes, type LaneThread, startLane } from "./lane-threads.ts";
 import { type LaidOutBatch, layOutBatches } from "./lay-out-batches.ts";
 
-/** What a trainer works on. */
 export interface TrainerOptions {
   config: ModelConfig;
   parameters: ParameterSet;
@@ -48,7 +47,6 @@ export interface Trainer {
   optimStep(step: OptimizerStep): Promise<{ gradientNorm: number }>;
   /** Gradients summed since the last optimizer step, by parameter name. */
   gradients(): ReadonlyMap<string, Float32Array>;
-  /** Forgets the gradients summed so far. */
   clearGradients(): void;
   readonly optimizer: Optimizer;
   /** What `optimStep` changes: the model's parameters, or the adapter's. */
@@ -61,7 +59,6 @@ const tokensPerLane = 512;
 /** Batches are made small enough for this many in each lane, so that lanes finish together. */
 const piecesPerLane = 2;
 
-/** Creates a trainer. */
 export function createTrainer(options: TrainerOptions): Trainer {
   const { config, parameters, runtime, adapter, lanes, keptBytes } = options;
   const trainable = trainedParameters(options);

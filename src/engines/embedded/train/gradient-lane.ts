@@ -12,7 +12,6 @@ import type { HostTensor, Runtime, Session } from "../runtime/runtime.ts";
 import { affordableActivations } from "./batch-memory.ts";
 import type { BatchFeeds } from "./lay-out-batches.ts";
 
-/** What a lane computes with. */
 export interface LaneModel {
   config: ModelConfig;
   parameters: ParameterSet;
@@ -146,7 +145,6 @@ export function createGradientLane(
   };
 }
 
-/** Adds number by number. */
 export function addInto(target: Float32Array, values: Float32Array): void {
   for (let index = 0; index < target.length; index++) target[index]! += values[index]!;
 }

@@ -35,14 +35,12 @@ export interface LaneThreadData {
   threads: number;
 }
 
-/** A lane on another thread. */
 export interface LaneThread {
   /** Computes tasks in order; their gradients, and no earlier ones, are summed. */
   run(tasks: readonly LaneTask[]): Promise<{ logprobs: Float32Array[]; gradients: ReadonlyMap<string, Float32Array> }>;
   close(): Promise<void>;
 }
 
-/** Starts a lane's thread. */
 export function startLane(data: LaneThreadData): LaneThread {
   const thread = startThread<LaneCalls>(new URL("./lane-worker.ts", import.meta.url), {
     name: "a training thread",

@@ -18,7 +18,6 @@ const calls = {
   },
 };
 
-/** What the thread answers. */
 export type LaneCalls = typeof calls;
 
 answerCalls(calls);

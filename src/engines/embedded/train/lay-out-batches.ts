@@ -8,7 +8,6 @@ import type { BatchShape } from "../model/row-layout.ts";
 import type { HostTensor } from "../runtime/runtime.ts";
 import { type BatchPlan, type PlannedExample, planBatches } from "./plan-batches.ts";
 
-/** What a graph is fed with. */
 export interface BatchFeeds {
   shape: BatchShape;
   tokens: { data: BigInt64Array; shape: number[] };
@@ -23,7 +22,6 @@ export interface LaidOutBatch {
   readLogprobs(from: Float32Array, into: readonly Float32Array[]): void;
 }
 
-/** How examples become batches. */
 export interface LayOutOptions {
   maxTokens: number;
   /** Every target is scored, also those of factor 0. */

@@ -10,7 +10,6 @@ export type ValueType = "i32" | "f32" | "v128";
 
 const typeByte: Record<ValueType, number> = { i32: 0x7f, f32: 0x7d, v128: 0x7b };
 
-/** Joins pieces of code. */
 export function code(...pieces: readonly Code[]): Code {
   return pieces.flat();
 }
@@ -60,6 +59,8 @@ export const i32 = {
   geU: binary(0x4f),
   equal: binary(0x46),
   load: (address: Code, offset = 0): Code => code(address, [0x28, ...memoryArgument(offset)]),
+  /** One signed byte. */
+  loadByte: (address: Code, offset = 0): Code => code(address, [0x2c, 0, ...unsigned(offset)]),
 };
 
 export const f32 = {
@@ -70,6 +71,7 @@ export const f32 = {
   div: binary(0x95),
   max: binary(0x97),
   sqrt: (a: Code): Code => code(a, [0x91]),
+  fromInteger: (a: Code): Code => code(a, [0xb2]),
   load: (address: Code, offset = 0): Code => code(address, [0x2a, ...memoryArgument(offset)]),
   store: (address: Code, value: Code, offset = 0): Code => code(address, value, [0x38, ...memoryArgument(offset)]),
 };
@@ -78,11 +80,19 @@ export const v128 = {
   load: (address: Code, offset = 0): Code => code(address, simd(0), memoryArgument(offset)),
   /** Loads one float and repeats it in all four lanes. */
   loadSplat: (address: Code, offset = 0): Code => code(address, simd(9), memoryArgument(offset)),
+  /** Loads eight signed bytes as eight 16-bit integers. */
+  loadBytes: (address: Code, offset = 0): Code => code(address, simd(1), [0, ...unsigned(offset)]),
   store: (address: Code, value: Code, offset = 0): Code => code(address, value, simd(11), memoryArgument(offset)),
 };
 
 export const i32x4 = {
   add: simdBinary(174),
+  /** Eight products of 16-bit integers, neighbours added. */
+  dotPairs: simdBinary(186),
+  /** The integers nearest to four floats. */
+  round: (a: Code): Code => code(a, simd(106), simd(248)),
+  /** Eight 16-bit integers from two vectors. */
+  narrow: simdBinary(133),
   shiftLeft: (a: Code, bits: number): Code => code(a, i32.constant(bits), simd(171)),
 };
 
@@ -109,10 +119,11 @@ export const f32x4 = {
   sub: simdBinary(229),
   mul: simdBinary(230),
   div: simdBinary(231),
+  absolute: simdUnary(224),
+  fromIntegers: simdUnary(250),
   /** The smaller (larger) of two lanes in one machine instruction; the first operand's not-a-number stays. */
   min: simdBinary(234),
   max: simdBinary(235),
-  /** a * b + c. */
   multiplyAdd: (a: Code, b: Code, c: Code): Code =>
     hasRelaxedSimd() ? relaxedMadd(a, b, c) : f32x4.add(f32x4.mul(a, b), c),
   lane: (a: Code, index: number): Code => code(a, simd(31), [index]),
@@ -138,7 +149,6 @@ export function loopWhile(condition: Code, body: Code): Code {
   return code([0x02, 0x40, 0x03, 0x40], condition, [0x45, 0x0d, 0x01], body, [0x0c, 0x00, 0x0b, 0x0b]);
 }
 
-/** local += amount. */
 export function increase(local: number, amount: number): Code {
   return set(local, i32.add(get(local), i32.constant(amount)));
 }

@@ -3,6 +3,7 @@ import { describe, it } from "node:test";
 import { seededRandom } from "../../../../base/work/random.ts";
 import { assembleModule, code, get, v128, type WasmFunction } from "./assembler.ts";
 import { matmulFunction, panelColumns } from "./matmul.ts";
+import { groupedRow, integersFunction, matmul8Function, packColumn8, panelBytes8 } from "./matmul-8bit.ts";
 import { gateFunction, softmaxFunction } from "./row-kernels.ts";
 import { exponential } from "./vector-math.ts";
 
@@ -34,6 +35,51 @@ describe("the decoder's kernels", () => {
     floats.set([-1e30, Number.NEGATIVE_INFINITY, Number.NaN, 0]);
     kernels["exp"]!(0);
     assert.ok(floats[0]! < 1e-37 && floats[1]! < 1e-37 && Number.isNaN(floats[2]!) && floats[3] === 1);
+  });
+
+  it("multiply by weights of 8 bits as by the weights they stand for, each row to the same bits as alone", () => {
+    const [depth, outputs] = [88, 16]; // a group and a part of one
+    const { kernels, floats } = instantiate([
+      integersFunction("integers", depth),
+      matmul8Function("set", depth, "set"),
+      matmul8Function("add", depth, "add"),
+    ]);
+    const random = seededRandom(3);
+    const [x, b, bias, c, integers] = [0, 8192, 16384, 24576, 32768] as const;
+    for (let index = 0; index < c / 4; index++) floats[index] = random.normal();
+    const memory8 = { floats, bytes: new Int8Array(floats.buffer) };
+    const weights = Array.from({ length: outputs }, (_, out) => {
+      const row = groupedRow(depth);
+      for (let k = 0; k < depth; k++) row[k] = random.normal() * (k < 64 ? 1 : 100);
+      packColumn8(memory8, b + Math.floor(out / panelColumns) * panelBytes8(depth), out % panelColumns, row);
+      for (const [from, to] of [
+        [0, 64],
+        [64, depth],
+      ] as const) {
+        const scale = Math.max(...row.slice(from, to).map(Math.abs)) / 127;
+        for (let k = from; k < to; k++) row[k] = scale * Math.round(row[k]! / scale);
+      }
+      return row;
+    });
+    for (let rows = 1; rows <= 9; rows++) {
+      const multiply = (kernel: string, first: number, count: number) => {
+        kernels["integers"]!(count, x + first * depth * 4, integers);
+        kernels[kernel]!(integers, b, bias, c, count, outputs / panelColumns, outputs * 4);
+        return floats.slice(c / 4, c / 4 + count * outputs);
+      };
+      const together = multiply("set", 0, rows);
+      const twice = multiply("add", 0, rows);
+      for (let row = 0; row < rows; row++) {
+        for (let out = 0; out < outputs; out++) {
+          let sum = 0;
+          for (let k = 0; k < depth; k++) sum += floats[row * depth + k]! * weights[out]![k]!;
+          const at = row * outputs + out;
+          assert.ok(Math.abs(together[at]! - sum - floats[bias / 4 + out]!) < 0.05, `${together[at]} for ${sum}`);
+          assert.ok(Math.abs(twice[at]! - together[at]! - sum) < 0.05);
+        }
+        assert.deepEqual(multiply("set", row, 1), together.slice(row * outputs, (row + 1) * outputs));
+      }
+    }
   });
 
   it("multiply any number of rows as a plain loop does, each row to the same bits as alone", () => {

@@ -6,7 +6,6 @@ import { code, f32, f32x4, get, i32, increase, loopWhile, repeat, set, v128, typ
 import { panelColumns } from "./matmul.ts";
 import { addressOf, exponential, maxOfLanes, sumOfLanes } from "./vector-math.ts";
 
-/** Positions of one cache page. */
 export const pagePositions = 32;
 /** Bytes of a row's description: position, address of its sequence's page table, token. */
 export const rowBytes = 12;
@@ -97,7 +96,6 @@ export function embedFunction(width: number): WasmFunction {
 export interface HeadShape {
   heads: number;
   kvHeads: number;
-  /** Padded: two halves of whole vectors. */
   headWidth: number;
 }
 

@@ -1,7 +1,8 @@
 /** Functions of four floats at a time. */
 import { type Code, code, f32, f32x4, get, i32, i32x4, set, type ValueType } from "./assembler.ts";
 
-type NewLocal = (type: ValueType) => number;
+/** Makes a local of the function under construction. */
+export type NewLocal = (type: ValueType) => number;
 
 /** Adding 1.5 * 2^23 to a small float rounds it to an integer, which is then in the low bits. */
 const roundingMagic = 12582912;
@@ -37,7 +38,6 @@ export function sumOfLanes(vector: Code): Code {
   );
 }
 
-/** The largest of the four lanes. */
 export function maxOfLanes(vector: Code): Code {
   return f32.max(
     f32.max(f32x4.lane(vector, 0), f32x4.lane(vector, 1)),
@@ -45,7 +45,6 @@ export function maxOfLanes(vector: Code): Code {
   );
 }
 
-/** base + index * bytes. */
 export function addressOf(base: Code, index: Code, bytes: number): Code {
   return i32.add(base, i32.mul(index, i32.constant(bytes)));
 }
