@@ -13,7 +13,6 @@ import {
   complexityStage,
   complianceStage,
   correctnessStage,
-  type RedundancyOptions,
   redundancyStage,
 } from "./stages/quality.ts";
 import { lengthStage, type ReflectionOptions, reflectionStage } from "./stages/sampling.ts";
@@ -29,17 +28,13 @@ export interface DistillConfig extends LayoutOptions {
   minInteractions?: number;
   /** What to do where nothing can be graded by (default: drop). */
   ungraded?: "drop" | "keep";
-  redundancy?: RedundancyOptions;
   reflection?: ReflectionOptions;
-  /** Longest chain, in tokens. */
   maxTokens?: number;
   contamination?: Omit<ContaminationOptions, "questions"> & { questions?: string[] };
   /** How many times chains that correct themselves are written (default 2; 1 = no up-sampling). */
   correctionCopies?: number;
   /** Chains at least this similar to an earlier one are dropped (default 0.95; 1.1 = never). */
   nearDuplicates?: number;
-  /** No family may be larger than this many times the median family; absent = no balancing. */
-  balanceRatio?: number;
   /** Stages that are left out, by name. */
   skip?: readonly string[];
   seed?: number;
@@ -53,8 +48,8 @@ export interface DistillPlugins {
   filters?: readonly Stage[];
 }
 
-/** Stages that need to see all chains. */
-export const lateStages = ["near-duplicate", "balance"] as const;
+/** The stage that needs to see all chains. */
+export const lateStage = "near-duplicate";
 
 /** The stages that judge one chain at a time. */
 export function recordStages(config: DistillConfig, plugins: DistillPlugins): Stage[] {
@@ -63,7 +58,7 @@ export function recordStages(config: DistillConfig, plugins: DistillPlugins): St
     completenessStage(),
     complexityStage(config.minInteractions ?? 5),
     correctnessStage({ grade: plugins.grade, ungraded: config.ungraded }),
-    redundancyStage(config.redundancy),
+    redundancyStage(),
     complianceStage(),
     reflectionStage({ seed, ...config.reflection }),
     ...(config.maxTokens === undefined ? [] : [lengthStage(config.maxTokens)]),

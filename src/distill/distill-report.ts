@@ -19,7 +19,6 @@ export interface OutcomeRecord {
   detail?: string;
   problem?: boolean;
   facts?: ChainFacts;
-  /** What each filter measured and decided. */
   decisions?: FilterDecision[];
   /** Base64 of the near-duplicate signature, for resuming. */
   signature?: string;
@@ -30,7 +29,7 @@ const listedDrops = 5_000;
 
 export interface Tally {
   add(outcome: OutcomeRecord): void;
-  finish(more: { balanced: ReadonlySet<number>; copies: number; samples: DroppedSample[] }): DistillReport;
+  finish(more: { copies: number; samples: DroppedSample[] }): DistillReport;
   readonly records: number;
 }
 
@@ -77,14 +76,7 @@ export function reportTally(profile: string, inputs: readonly string[], stageNam
       const message = [outcome.reason, outcome.detail].filter(Boolean).join(": ");
       if (problems.length < listedProblems) problems.push({ file, line, id, stage: stage ?? "", message });
     },
-    finish({ balanced, copies, samples }) {
-      for (const index of balanced) {
-        const reason = "family too large";
-        drop("balance", reason);
-        const { id, taskId } = keptFacts.get(index)!;
-        if (dropped.length < listedDrops) dropped.push({ id, taskId, stage: "balance", reason });
-        keptFacts.delete(index);
-      }
+    finish({ copies, samples }) {
       const report = keptReport([...keptFacts.values()], families);
       let left = records;
       const stageReports = [...stages].map(([name, { dropped, reasons }]): StageReport => {

@@ -6,7 +6,6 @@ import { judgeBatch, readTasks } from "./judge-batch.ts";
 import { recordJudge } from "./judge-record.ts";
 import { taskIndex } from "./task-index.ts";
 
-/** What the thread is started with. */
 export interface WorkerSetup {
   config: DistillConfig;
   modules: readonly string[];
@@ -18,7 +17,6 @@ async function open({ config, modules, tasksFiles }: WorkerSetup) {
   return { judge: (lines: readonly string[]) => judgeBatch(judge, lines) };
 }
 
-/** What the thread answers. */
 export type DistillCalls = Awaited<ReturnType<typeof open>>;
 
 answerCalls(open(workerData as WorkerSetup));

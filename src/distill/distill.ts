@@ -3,36 +3,31 @@
  * what became of line n is on disk before line n+1 counts, so a killed run resumes where it stopped and ends with the
  * same files. Memory holds numbers about chains, never the chains themselves.
  */
-
 import { type FileHandle, open, truncate } from "node:fs/promises";
 import { basename, join } from "node:path";
 import { type ClaimedFolder, claimFolder, type Resume } from "../base/files/claim-folder.ts";
 import { fileFingerprint } from "../base/files/fingerprint.ts";
-import type { Line } from "../base/files/lines.ts";
+import { fileLines, type Line } from "../base/files/lines.ts";
 import { openJsonl } from "../base/files/open-jsonl.ts";
 import { readJsonl } from "../base/files/read-jsonl.ts";
 import { writeFileAtomically, writeJson } from "../base/files/write-file.ts";
 import { checkOptions, optionNames } from "../base/work/check-options.ts";
 import type { FilterDecision } from "../core/chain-marks.ts";
-import { CoaError } from "../core/errors.ts";
+import { CoaError, messageOf } from "../core/errors.ts";
 import type { OnProgress } from "../core/events.ts";
 import type { Trajectory } from "../core/trajectory.ts";
 import type { DistillReport, DroppedSample } from "../report/distill-report.ts";
-import { type DistillConfig, type DistillPlugins, lateStages, loadPlugins, recordStages } from "./distill-config.ts";
+import { type DistillConfig, type DistillPlugins, lateStage, loadPlugins, recordStages } from "./distill-config.ts";
 import { type OutcomeRecord, reportTally, type Tally } from "./distill-report.ts";
-import { inputLines } from "./input-lines.ts";
 import type { WireOutcome } from "./judge-batch.ts";
 import { judgeLines } from "./judge-lines.ts";
 import { type DuplicateIndex, duplicateIndex } from "./stages/near-duplicates.ts";
-import { balanceFamilies } from "./stages/sampling.ts";
 
 export interface DistillOptions {
   config: DistillConfig;
   /** JSONL files of team runs or trajectories, mixed as you like. */
   inputs: readonly string[];
-  /** Folder of the result. */
   out: string;
-  /** Tasks to grade by. */
   tasksFiles?: readonly string[];
   /** Modules with plugins (URLs or absolute paths); these run in worker threads. */
   modules?: readonly string[];
@@ -59,7 +54,7 @@ export async function distill(options: DistillOptions): Promise<DistillReport> {
     // A plugin that can't be loaded stops the program here, before any work is done.
     const plugins = { ...(await loadPlugins(options.modules ?? [])), ...options.plugins };
     const names = recordStages(config, plugins).map((stage) => stage.name);
-    const late = lateStages.filter((name) => !config.skip?.includes(name));
+    const late = config.skip?.includes(lateStage) ? [] : [lateStage];
     const tally = reportTally(config.profile.name, options.inputs, ["input", "convert", ...names, ...late]);
     const state = await restore(options, tally);
     await judgeAll(options, tally, state);
@@ -175,8 +170,8 @@ function settle(state: State, outcome: WireOutcome, input: Line, index: number):
     detail: `${Math.round(100 * twin.similarity)} % like record ${twin.number}`,
   };
   const measured = { measure: "similarity", value: twin.similarity, threshold: state.duplicates.minSimilarity };
-  const decision: FilterDecision = { stage: lateStages[0], kept: false, ...verdict, ...measured };
-  return { ...record, stage: lateStages[0], ...verdict, decisions: [...(record.decisions ?? []), decision] };
+  const decision: FilterDecision = { stage: lateStage, kept: false, ...verdict, ...measured };
+  return { ...record, stage: lateStage, ...verdict, decisions: [...(record.decisions ?? []), decision] };
 }
 
 function signatureFrom(text: string): Uint32Array {
@@ -225,19 +220,15 @@ async function cutAfter(file: string, lines: number): Promise<void> {
   if (count < lines) throw new CoaError("storage", `${file} has lost chains: ${count} of ${lines}; distill it again`);
 }
 
-/** Balances, multiplies, writes the result and the report. */
+/** Multiplies, writes the result and the report. */
 async function finish(options: DistillOptions, tally: Tally, state: State): Promise<DistillReport> {
   const { out, config } = options;
-  const ratio = config.skip?.includes("balance") ? undefined : config.balanceRatio;
-  const { drop } =
-    ratio === undefined ? { drop: new Set<number>() } : balanceFamilies(state.members, ratio, config.seed);
   const times = Math.max(1, Math.floor(config.correctionCopies ?? 2));
   let copies = 0;
   async function* lines(): AsyncGenerator<string> {
     let place = 0;
     for await (const { text: trajectory } of inputLines([join(out, "kept.jsonl")], options.signal)) {
       const member = state.members[place++]!;
-      if (drop.has(member.index)) continue;
       yield `${trajectory}\n`;
       if (!member.corrects) continue;
       for (let copy = 2; copy <= times; copy++) {
@@ -249,7 +240,19 @@ async function finish(options: DistillOptions, tally: Tally, state: State): Prom
   }
   const target = join(out, "trajectories.jsonl");
   await writeFileAtomically(target, lines());
-  const report = tally.finish({ balanced: drop, copies, samples: state.samples });
+  const report = tally.finish({ copies, samples: state.samples });
   await writeJson(join(out, "report.json"), report);
   return report;
+}
+
+/** Streams all lines that are not empty. */
+export async function* inputLines(files: readonly string[], signal?: AbortSignal): AsyncGenerator<Line> {
+  for (const file of files) {
+    try {
+      for await (const line of fileLines(file, { signal })) if (line.text.trim() !== "") yield line;
+    } catch (error) {
+      if (signal?.aborted || error instanceof CoaError) throw error;
+      throw new CoaError("storage", `can't read ${file}: ${messageOf(error)}`, { cause: error });
+    }
+  }
 }

@@ -4,5 +4,6 @@ export { type DistillOptions, distill } from "./distill.ts";
 export type { DistillConfig, DistillPlugins } from "./distill-config.ts";
 export { type Conversion, type ConversionFailure, type DistillRunOptions, distillRun } from "./distill-run.ts";
 export { type ProposedProfile, proposeProfile } from "./propose-profile.ts";
-export { readOutcomes, readReport } from "./read-distillation.ts";
+export type { ContaminationOptions } from "./stages/contamination.ts";
+export type { ReflectionOptions } from "./stages/sampling.ts";
 export { defineFilter, type Stage, type StageContext, type StageVerdict } from "./stages/stage.ts";

@@ -6,7 +6,6 @@ import type { RecordOutcome } from "./judge-record.ts";
 /** An outcome on its way between threads: the trajectory as the line it will be written as. */
 export type WireOutcome = Omit<RecordOutcome, "trajectory"> & { line?: string };
 
-/** Reads all tasks of these files. */
 export async function readTasks(files: readonly string[]): Promise<Task[]> {
   const lists = await Promise.all(files.map((file) => readAllJsonl(file, taskSchema)));
   return lists.flat();

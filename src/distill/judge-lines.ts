@@ -26,7 +26,6 @@ export interface JudgedBatch {
 
 const batchLines = 64;
 
-/** Judges all lines. */
 export async function* judgeLines(lines: AsyncIterable<Line>, options: JudgeLinesOptions): AsyncGenerator<JudgedBatch> {
   const { plugins, modules = [], tasksFiles = [] } = options;
   const workers = options.workers ?? (plugins ? 0 : Math.max(1, availableParallelism() - 1));

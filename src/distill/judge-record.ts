@@ -7,9 +7,8 @@ import type { FilterDecision } from "../core/chain-marks.ts";
 import { isAbort, messageOf } from "../core/errors.ts";
 import { type TeamRun, teamRunSchema } from "../core/team-run.ts";
 import { type Trajectory, trajectorySchema } from "../core/trajectory.ts";
-import { chainUsage } from "./chain-usage.ts";
 import { type DistillConfig, type DistillPlugins, recordStages } from "./distill-config.ts";
-import { distillRun, distillRunNames } from "./distill-run.ts";
+import { chainUsage, distillRun, distillRunNames } from "./distill-run.ts";
 import { signatureOf } from "./stages/near-duplicates.ts";
 import { interactionsOf } from "./stages/quality.ts";
 import { correctsItself } from "./stages/sampling.ts";
@@ -46,7 +45,6 @@ export interface RecordOutcome {
   signature?: Uint32Array;
 }
 
-/** Makes the function that judges lines. */
 export function recordJudge(
   config: DistillConfig,
   plugins: DistillPlugins,

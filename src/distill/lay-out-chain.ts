@@ -6,9 +6,11 @@
  */
 
 import type { Segment } from "../core/trajectory.ts";
+import { callArguments } from "../language/call-body.ts";
 import { readReview, readVerdict } from "../language/judgement.ts";
 import { observation } from "../language/observation.ts";
 import { type Profile, type TagSpec, tagSpec } from "../language/profile.ts";
+import { tagOfTool } from "../language/tool-tags.ts";
 import {
   addThought,
   type ChainDraft,
@@ -60,6 +62,12 @@ function writeMove(draft: ChainDraft, move: Move, later: readonly Move[], answer
     case "plan":
       writePlan(draft, move.text);
       break;
+    case "unplanned":
+      fillPlan(draft, later);
+      break;
+    case "agree":
+      agreeWith(draft, move.text, answer);
+      break;
     case "review":
       writeReview(draft, move.text);
       break;
@@ -68,9 +76,10 @@ function writeMove(draft: ChainDraft, move: Move, later: readonly Move[], answer
       break;
     case "propose": {
       // A proposal without a check is the answer itself, or a thought on the way to it.
-      const checked = later.find((one) => one.kind !== "thought")?.kind === "verify";
+      const next = later.find((one) => one.kind !== "thought")?.kind;
       const { suggested } = checkTags(draft.profile);
-      if (suggested && checked) writeTag(draft, suggested, move.text, "this answers the question");
+      if (suggested && (next === "verify" || (next === "agree" && fits(draft, suggested))))
+        writeTag(draft, suggested, move.text, "this answers the question");
       else if (later.some((one) => one.kind === "propose") || move.text.trim() !== answer.trim())
         addThought(draft, move.text.trim());
       break;
@@ -93,6 +102,28 @@ function writePlan(draft: ChainDraft, text: string): void {
   const list = draft.thoughts.length > 0 ? -1 : text.search(/^\s*1[.)]\s/m);
   if (list > 0) addThought(draft, text.slice(0, list).trim());
   writeTag(draft, tag, list > 0 ? text.slice(list) : text, "plan the work");
+}
+
+/** A plan that the record does not have, where nothing that follows can begin a chain. */
+function fillPlan(draft: ChainDraft, later: readonly Move[]): void {
+  const { profile, options } = draft;
+  const tag = tagSpec(profile, "plan");
+  const first = later.find(({ kind }) => kind === "calls" || kind === "propose");
+  const [call] = first?.kind === "calls" ? first.calls : [];
+  const begin = call && tagOfTool(profile, call.name, options.toolTags, callArguments(call.arguments));
+  const starts = first?.kind === "propose" ? (checkTags(profile).suggested?.name ?? profile.answer) : begin?.name;
+  if (!options.fill || !fits(draft, tag) || (starts !== undefined && profile.start.includes(starts))) return;
+  writeTag(draft, tag, "Answer the question step by step.", "plan the work", { filled: true });
+}
+
+/** What another agent said of the answer that was given: it is the check, where the answer stands to be checked. */
+function agreeWith(draft: ChainDraft, text: string, answer: string): void {
+  addThought(draft, text);
+  const { suggested, check } = checkTags(draft.profile);
+  if (check?.body.kind !== "score" || draft.state.last !== suggested?.name || !draft.options.fill) return;
+  if (draft.segments.findLast(({ tag }) => tag === suggested.name)?.text.trim() !== answer.trim()) return;
+  draft.filledChecks++;
+  writeTag(draft, check, `${check.body.phrase}${check.body.max}`, "the answer holds", { filled: true });
 }
 
 function writeReview(draft: ChainDraft, text: string): void {

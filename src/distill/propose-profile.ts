@@ -29,7 +29,6 @@ interface Seen {
   tools: Map<string, ToolDescription>;
 }
 
-/** The profile that fits these runs. */
 export async function proposeProfile(
   runs: Iterable<TeamRun> | AsyncIterable<TeamRun>,
   name = "recorded",

@@ -7,7 +7,6 @@ import { readTrajectory, type Trajectory } from "../core/trajectory.ts";
 import type { DistillReport, DroppedSample } from "../report/distill-report.ts";
 import type { OutcomeRecord } from "./distill-report.ts";
 
-/** The report of a finished distillation. */
 export async function readReport(folder: string): Promise<DistillReport> {
   const report = await readJsonIfThere(join(folder, "report.json"));
   if (report === undefined)

@@ -11,15 +11,19 @@ import type { TeamAgent, TeamRun, TeamStep, TeamToolCall } from "../core/team-ru
 import { readScore } from "../language/judgement.ts";
 import { answeringCalls } from "../language/recorded-tools.ts";
 import { proposedAnswer } from "../language/team-moves.ts";
+import { checksOf, type Fork, flowOrder, isWired, plannedBy } from "./flow-order.ts";
 import { toldInRun } from "./told.ts";
 
 export type Move =
   /** Something thought before the next move; `weak` ones count only where there is no other (`keepReports`). */
   | { kind: "thought"; text: string; weak?: "report" | "task"; step: string }
   | { kind: "plan" | "review" | "verify" | "propose"; text: string; step: string }
+  /** Agents that a program wired together began to work, and none of them planned it. */
+  | { kind: "unplanned"; step: string }
+  /** Something that was said of the answer after it was given. */
+  | { kind: "agree"; text: string; step: string }
   /** Something that an agent was told in the middle of its work. */
   | { kind: "told"; text: string; step: string }
-  /** Tool calls made in one go. */
   | {
       kind: "calls";
       calls: TeamToolCall[];
@@ -35,27 +39,54 @@ export type Move =
 export function readMoves(run: TeamRun, options: { parallel?: boolean } = {}): Move[] {
   const marked = run.steps.some((step) => step.move !== undefined);
   const answers = answeringCalls(run);
+  const wired = isWired(run);
+  const lastStep = [...answers.values()].includes(run.answer ?? "") ? undefined : lastTextStep(run);
+  const planner = wired ? plannedBy(run) : undefined;
   const walk: Walk = {
     run,
     marked,
-    parallel: (options.parallel ?? false) && run.topology !== "handoff",
-    moves: [],
+    parallel: (options.parallel ?? false) && (wired || run.topology !== "handoff"),
+    moves: wired && planner === undefined ? [{ kind: "unplanned", step: run.steps[0]!.id }] : [],
     stepsOf: Map.groupBy(run.steps, (step) => step.agentId),
     agents: new Map(run.agents.map((agent) => [agent.id, agent])),
     byCall: new Map(run.agents.flatMap((agent) => (agent.parentCallId ? [[agent.parentCallId, agent] as const] : []))),
     callIds: new Set(run.steps.flatMap((step) => step.toolCalls.map((call) => call.id))),
     done: new Set(),
-    planned: false,
-    lastStep: [...answers.values()].includes(run.answer ?? "") ? undefined : lastTextStep(run),
+    planned: wired && planner === undefined,
+    sides: new Set(run.agents.filter(({ side }) => side !== undefined).map(({ id }) => id)),
+    lastStep,
+    checks: wired ? checksOf(run, lastStep) : new Set(),
     answers,
     // Our own team tells its members what to do next, and nothing else.
     told: marked ? new Map() : toldInRun(run),
   };
   // Agents without a parent, in the order of their first step: managers, judges that the rules call, hand-offs.
-  for (const step of run.steps) if (!walk.done.has(step.id) && isRoot(walk, step)) visitStep(walk, step);
+  if (wired) visitFlow(walk, flowOrder(run));
+  else for (const step of run.steps) visitRoot(walk, step);
   // Whatever hangs on a call that was not recorded (an ambiguous link) still happened.
   for (const step of run.steps) if (!walk.done.has(step.id)) visitStep(walk, step);
   return walk.moves;
+}
+
+function visitRoot(walk: Walk, step: TeamStep): void {
+  if (!walk.done.has(step.id) && isRoot(walk, step)) visitStep(walk, step);
+}
+
+/** What a program's flow did: branches that ran at once one after the other, or side by side where the profile can. */
+function visitFlow(walk: Walk, order: readonly (TeamStep | Fork)[]): void {
+  for (const one of order) {
+    if (!("branches" in one)) {
+      visitRoot(walk, one);
+      continue;
+    }
+    const branches = one.branches.map((steps) => {
+      const inner = { ...walk, moves: [] };
+      visitFlow(inner, flowOrder(walk.run, steps));
+      walk.planned ||= inner.planned;
+      return inner.moves;
+    });
+    walk.moves.push(...(walk.parallel ? sideBySide(branches) : branches.flat()));
+  }
 }
 
 interface Walk {
@@ -69,6 +100,10 @@ interface Walk {
   callIds: Set<string>;
   done: Set<string>;
   planned: boolean;
+  /** Agents that worked beside the task. */
+  sides: ReadonlySet<string>;
+  /** Steps that read the answer after it was given. */
+  checks: ReadonlySet<string>;
   /** Id of the step whose text is the final answer, in unmarked runs. */
   lastStep: string | undefined;
   /** Calls by which an agent answered, with what it said. */
@@ -91,6 +126,7 @@ function lastTextStep(run: TeamRun): string | undefined {
 
 function visitStep(walk: Walk, step: TeamStep): void {
   walk.done.add(step.id);
+  if (walk.sides.has(step.agentId) && walk.run.agents.length > walk.sides.size) return;
   for (const text of walk.told.get(step.id) ?? []) walk.moves.push({ kind: "told", text, step: step.id });
   if (step.error !== undefined) return; // a model call that failed said nothing
   const think = (text: string | undefined, weak?: "report") => {
@@ -107,6 +143,7 @@ function visitStep(walk: Walk, step: TeamStep): void {
     visitCalls(walk, step);
     return;
   }
+  if (walk.checks.has(step.id)) return void walk.moves.push({ kind: "agree", text: step.text.trim(), step: step.id });
   switch (move) {
     case "plan":
       walk.moves.push({ kind: "plan", text: step.text, step: step.id });

@@ -4,8 +4,7 @@
  * said later, or an observation of the agent that reports. All other reports are thoughts like any other.
  */
 import type { TeamRun } from "../core/team-run.ts";
-import { callArguments } from "../language/call-body.ts";
-import { callKey } from "../language/call-key.ts";
+import { callArguments, callKey } from "../language/call-body.ts";
 import type { Profile } from "../language/profile.ts";
 import { recordedCalls } from "../language/recorded-tools.ts";
 import type { Move } from "./read-moves.ts";
@@ -18,7 +17,7 @@ export function keepReports(moves: readonly Move[], run: TeamRun, profile: Profi
   return moves
     .toReversed()
     .map((move, back) => {
-      if (move.kind === "calls") return move;
+      if (move.kind === "calls" || move.kind === "unplanned") return move;
       const isReport = move.kind === "thought" && move.weak === "report";
       const restated =
         isReport &&
@@ -75,7 +74,7 @@ const word = /\p{L}[\p{L}\p{M}]*|\d[\d.,]*\d|\d/gu;
 const beginnings = new Set("the a an i it is in on at of to for from by with and or but no not now so this that these those there then first next what when where which who how if as we he she they his her its one two".split(" ")); // biome-ignore format: one list
 
 /** Numbers and capitalised words: what a text could give away. */
-function names(text: string): string[] {
+export function names(text: string): string[] {
   const found = text.match(/\p{Lu}[\p{L}\p{M}'-]+|\d[\d.,]*\d|\d+/gu) ?? [];
   return found.filter((name) => !beginnings.has(name.toLowerCase()));
 }

@@ -5,7 +5,6 @@
 import type { Task } from "../core/task.ts";
 
 export interface TaskIndex {
-  /** The task of this id, else the one task that asks this question. */
   find(id: string | undefined, question: string): Task | undefined;
 }
 

@@ -6,8 +6,7 @@
 
 import type { TeamToolCall } from "../core/team-run.ts";
 import type { Segment } from "../core/trajectory.ts";
-import { callArguments, writeCallBody } from "../language/call-body.ts";
-import { callKey } from "../language/call-key.ts";
+import { callArguments, callKey, writeCallBody } from "../language/call-body.ts";
 import { errorText, observation, outputText } from "../language/observation.ts";
 import type { Profile, TagSpec } from "../language/profile.ts";
 import { tagOfTool } from "../language/tool-tags.ts";

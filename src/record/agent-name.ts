@@ -6,7 +6,7 @@ import type { ToolCall } from "../core/message.ts";
 const sureKeys = [
   /^(?:to_|target_|next_)?sub_?agent(?:_(?:type|name|id|role|key))?$/,
   /^(?:to_|target_|next_)?agent_(?:name|type|id|key|role)$/,
-  /^(?:to_|target_|next_)?agent$/,
+  /^(?:to_|target_|next_)?agents?$/,
 ];
 
 /** Arguments that do so where the tool starts whichever agent is named. */
@@ -15,7 +15,7 @@ const likelyKeys =
 
 /** Tools that start whichever agent their arguments name; a tool that is called like its agent is not among them. */
 const genericTool =
-  /^(?:task|tasks|delegate|delegation|hand_?off|transfer|switch|assign|dispatch|route|spawn|invoke|run|call|ask|start|launch|use|send|message)(?:[_-]?(?:to|task|work|agent|agents|sub_?agent|message|question|coworker|assistant|specialist|worker|control|over))*$/i;
+  /^(?:task|tasks|delegate|delegation|hand_?off|transfer|switch|assign|dispatch|route|spawn|invoke|run|call|ask|start|launch|use|send|message)(?:[_-]?(?:to|task|work|agent|agents|sub_?agent|message|question|coworker|members?|team|assistant|specialist|worker|control|over))*$/i;
 
 /** The agent that a delegating call names: in its arguments, or by the tool's own name. */
 export function nameFromCall(call: ToolCall): string {
@@ -29,7 +29,9 @@ function nameInArguments(call: ToolCall): string | undefined {
   const patterns = genericTool.test(snake(call.name)) ? [...sureKeys, likelyKeys] : sureKeys;
   for (const pattern of patterns) {
     for (const [key, raw] of Object.entries(input)) {
-      const value = pattern.test(snake(key).toLowerCase()) ? (asString(raw) ?? asString(asObject(raw)?.["name"])) : "";
+      const [one = raw, ...others] = Array.isArray(raw) ? raw : [];
+      const isOne = others.length === 0 && pattern.test(snake(key).toLowerCase());
+      const value = isOne ? (asString(one) ?? asString(asObject(one)?.["name"])) : "";
       if (value && /^[\p{L}\p{N}][\p{L}\p{N} ._:/-]{0,59}$/u.test(value)) return value;
     }
   }

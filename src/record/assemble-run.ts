@@ -57,7 +57,6 @@ export interface RunParts {
   feedback?: TeamRun["feedback"];
 }
 
-/** Puts a run together. */
 export function assembleRun(parts: RunParts): TeamRun {
   // Foreign counts may be anything; none is below zero.
   const above = ({ promptTokens, completionTokens, ...call }: CallParts): CallParts => ({

@@ -90,7 +90,6 @@ interface Scope {
 /** Until calls have shown how long replies are. */
 const firstReplyTokens = 4096;
 
-/** Starts counting. */
 export function createBudget(options: BudgetOptions): Budget {
   const limits = optionNames<BudgetLimits>()("calls tokens usd");
   checkOptions("budget", options, budgetNames, { perRun: limits, total: limits });

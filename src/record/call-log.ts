@@ -23,7 +23,6 @@ export function logName(kind: "calls" | "traces" | "unrecorded"): string {
   return `${kind}-${new Date().toISOString().replace(/[:.]/g, "-")}-${process.pid}-${randomBytes(3).toString("hex")}.jsonl`;
 }
 
-/** Opens a log of its own in a folder of recordings. */
 export async function openCallLog(folder: string): Promise<CallLog> {
   const file = join(folder, logName("calls"));
   const writer = await openJsonl<CallLine>(file, { lock: false });
@@ -47,7 +46,6 @@ export async function* readCallLogs(folder: string, options: ReadOptions = {}): 
   }
 }
 
-/** The exchanges of one log. */
 export async function* readCallLog(file: string, options: ReadOptions = {}): AsyncGenerator<WireExchange> {
   for await (const exchange of readCalls(file, options)) yield wireExchangeSchema.parse(exchange);
 }

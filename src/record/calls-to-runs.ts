@@ -73,7 +73,6 @@ export function callGroups(all: readonly RecordedCall[], source: string): RunGro
   return groups;
 }
 
-/** The threads of calls, and which tool call started each. */
 function linkedThreads(calls: readonly RecordedCall[], flow: CallFlow) {
   const pieces = callThreads(calls, flow);
   const links = linkThreads(pieces, flow);

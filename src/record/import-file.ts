@@ -10,23 +10,15 @@ import { fileLines } from "../base/files/lines.ts";
 import { readJsonArray } from "../base/files/read-json-array.ts";
 import { writeFileAtomically } from "../base/files/write-file.ts";
 import { CoaError, messageOf, UsageError } from "../core/errors.ts";
-import { asArray, asNumber, asObject, asString, asText, parseJson } from "../core/json-value.ts";
+import { asArray, asNumber, asObject, asString, asText, type Json, parseJson } from "../core/json-value.ts";
 import { type TeamRun, teamRunSchema } from "../core/team-run.ts";
-import { callsToRuns } from "./calls-to-runs.ts";
-import { aiSdkEventsToCalls, isAiSdkEvent } from "./formats/ai-sdk-events.ts";
-import { langfuseToSpans } from "./formats/langfuse.ts";
-import { langSmithToSpans, readLangSmithRuns } from "./formats/langsmith.ts";
-import { isMastraEvent, mastraEventsToSpans } from "./formats/mastra-events.ts";
 import { holdsMessages, messagesToRuns } from "./formats/message-files.ts";
 import { oagentsToRun } from "./formats/oagents.ts";
-import { agentsToSpans, readAgentsItems } from "./formats/openai-agents.ts";
-import { readOtlp } from "./formats/otlp-spans.ts";
-import { otlpToSpans } from "./formats/otlp-to-spans.ts";
 import { smolagentsToRun } from "./formats/smolagents.ts";
-import { addTo, type RecordedCall } from "./recorded-call.ts";
+import { addTo } from "./recorded-call.ts";
 import { eachRecording } from "./recordings.ts";
-import { spansToRuns } from "./spans-to-runs.ts";
-import { exchangeToCall, type WireExchange } from "./wire-exchange.ts";
+import { type TraceRecord, traceFormatNames, traceIdsOf } from "./trace-log.ts";
+import type { WireExchange } from "./wire-exchange.ts";
 
 /** Every format that can be named, with what it is. */
 export const importFormats = {
@@ -35,8 +27,6 @@ export const importFormats = {
   traces: "a log of the collector",
   wire: "JSONL of {url, request, response} pairs",
   otlp: "an OTLP/JSON trace export",
-  "ai-sdk": "events of the AI SDK's tracing channel (JSONL)",
-  mastra: "Mastra's tracing events (JSONL)",
   langsmith: "LangSmith runs: {post, patch}, a list, or JSONL",
   langfuse: "a Langfuse trace with observations, or a list of them",
   "openai-agents": "OpenAI Agents traces: {data: [...]}",
@@ -47,7 +37,7 @@ export const importFormats = {
 export type ImportFormat = keyof typeof importFormats;
 
 /** Formats of which each record is whole by itself; of the others, several files may hold parts of one run. */
-const alone: ReadonlySet<ImportFormat> = new Set(["team-runs", "messages", "oagents"]);
+const alone: ReadonlySet<ImportFormat> = new Set(["team-runs", "messages", "oagents", "smolagents"]);
 
 export interface ImportOptions {
   format?: string;
@@ -84,7 +74,7 @@ export async function* importRuns(files: readonly string[], options: ImportOptio
     if (onUnreadable && group.length > 1) {
       for (const file of group) {
         try {
-          for await (const _run of runsTogether([file], format, memoryBytes)) break;
+          for await (const _line of logLines(file, format, memoryBytes, { records: 0 }));
           readable.push(file);
         } catch (error) {
           onUnreadable(file, messageOf(error));
@@ -126,87 +116,93 @@ async function* runsAlone(file: string, format: ImportFormat, memoryBytes: numbe
   let number = 0;
   const runsOf = (record: unknown, id: string): TeamRun[] => {
     if (format === "team-runs") return [teamRunSchema.parse(record) as TeamRun];
+    if (format === "smolagents") return [smolagentsToRun(record, id)];
     const one = asObject(record) ?? {};
     return format === "messages" ? messagesToRuns(one, id) : [oagentsToRun(one, id)];
   };
+  // A memory may be the list of its steps.
+  const records = format === "smolagents" ? readRecords(file, maxWholeBytes) : flatRecords(file, memoryBytes);
   // A file of one record gives its run its own name: each waits until it is known whether another follows.
-  for await (const record of readRecords(file, memoryBytes)) {
-    for (const one of Array.isArray(record) ? record : [record]) {
-      if (number > 0) yield* runsOf(before, `${name}-${number}`);
-      before = one;
-      number++;
-    }
+  for await (const record of records) {
+    if (number > 0) yield* runsOf(before, `${name}-${number}`);
+    before = record;
+    number++;
   }
   if (number > 0) yield* runsOf(before, number === 1 ? name : `${name}-${number}`);
 }
 
-function nameOf(file: string | undefined): string {
-  return basename(file ?? "run").replace(/\.jsonl?(?:\.gz)?$/, "");
+function nameOf(file: string): string {
+  return basename(file).replace(/\.jsonl?(?:\.gz)?$/, "");
 }
 
-/** Runs whose records may belong together. */
+/**
+ * Runs whose records may belong together: files are read as a folder of recordings is, through an index that is deleted
+ * afterwards, so that memory grows with a run.
+ */
 async function* runsTogether(
-  files: readonly string[],
-  format: ImportFormat,
-  memoryBytes: number,
-): AsyncGenerator<TeamRun> {
-  const sizes = await Promise.all(files.map((file) => stat(file).then(({ size }) => size)));
-  const large = sizes.reduce((sum, size) => sum + size, 0) > memoryBytes;
-  if (isLogFormat(format) || (large && format in stagedAs)) yield* stagedRuns(files, format, memoryBytes);
-  else {
-    const records: unknown[] = [];
-    for (const file of files) for await (const record of readRecords(file, memoryBytes)) records.push(record);
-    yield* toRuns(format, records, files);
-  }
-}
-
-function isLogFormat(format: ImportFormat): boolean {
-  return format === "calls" || format === "traces";
-}
-
-/** The log that a recorder would have written of the same. */
-const stagedAs: Partial<Record<ImportFormat, "calls" | "traces">> = {
-  wire: "calls",
-  otlp: "traces",
-  langsmith: "traces",
-  "openai-agents": "traces",
-};
-
-/** Reads files as a folder of recordings is read, through an index that is deleted afterwards. */
-async function* stagedRuns(
   files: readonly string[],
   format: ImportFormat,
   memoryBytes: number,
 ): AsyncGenerator<TeamRun> {
   const folder = await mkdtemp(join(tmpdir(), "coa-import-"));
   try {
+    const isLog = format === "calls" || format === "traces";
+    const count = { records: 0 };
     for (const [index, file] of files.entries()) {
-      const log = join(folder, `${stagedAs[format] ?? format}-${String(index).padStart(6, "0")}.jsonl`);
-      if (isLogFormat(format) && !file.endsWith(".gz")) await symlink(resolve(file), log);
-      else await writeFileAtomically(log, stagedLines(file, format, memoryBytes));
+      const kind = isTraces(format) ? "traces" : "calls";
+      const log = join(folder, `${kind}-${String(index).padStart(6, "0")}.jsonl`);
+      if (isLog && !file.endsWith(".gz")) await symlink(resolve(file), log);
+      else await writeFileAtomically(log, inPieces(logLines(file, format, memoryBytes, count)));
     }
-    for await (const run of eachRecording(folder))
-      yield isLogFormat(format) ? run : { ...run, source: `import:${format}` };
+    const window = { bytes: Math.max(2 ** 18, memoryBytes / 8), quietMs: 15 * 60_000 };
+    for await (const run of eachRecording(folder, { window }))
+      yield isLog ? run : { ...run, source: `import:${format}` };
   } finally {
     await rm(folder, { recursive: true, force: true });
   }
 }
 
-async function* stagedLines(file: string, format: ImportFormat, memoryBytes: number): AsyncGenerator<string> {
+function isTraces(format: ImportFormat): boolean {
+  return format === "traces" || traceFormatNames.some((name) => name === format);
+}
+
+/** The log that a recorder would have written of the same. */
+async function* logLines(
+  file: string,
+  format: ImportFormat,
+  memoryBytes: number,
+  count: { records: number },
+): AsyncGenerator<string> {
   const encoder = callEncoder();
-  let number = 0;
-  for await (const record of readRecords(file, memoryBytes)) {
-    for (const one of Array.isArray(record) ? record : [record]) {
-      if (isLogFormat(format)) yield `${JSON.stringify(one)}\n`;
-      else if (format === "wire") {
-        const lines = encoder.linesOf(wireExchange(one, number++));
-        encoder.written(lines);
-        yield lines.map((line) => `${JSON.stringify(line)}\n`).join("");
-      } else {
-        const payload = format === "openai-agents" && asObject(one)?.["object"] ? [one] : one;
-        yield `${JSON.stringify({ version: 1, at: 0, format, payload })}\n`;
-      }
+  for await (const record of flatRecords(file, memoryBytes)) {
+    if (format === "wire") {
+      const lines = encoder.linesOf(wireExchange(record, count.records++));
+      encoder.written(lines);
+      yield lines.map((line) => `${JSON.stringify(line)}\n`).join("");
+    } else if (format === "calls" || format === "traces") yield `${JSON.stringify(record)}\n`;
+    else {
+      const payload = { format: format as TraceRecord["format"], payload: record };
+      if (traceIdsOf(payload).size > 0) yield `${JSON.stringify({ version: 1, at: 0, ...payload })}\n`;
     }
+  }
+}
+
+/** The same text in fewer pieces. */
+async function* inPieces(lines: AsyncIterable<string>): AsyncGenerator<string> {
+  let text = "";
+  for await (const line of lines) {
+    text += line;
+    if (text.length < 2 ** 16) continue;
+    yield text;
+    text = "";
+  }
+  yield text;
+}
+
+/** The records of a file, those in lists one by one. */
+async function* flatRecords(file: string, memoryBytes: number): AsyncGenerator<Json> {
+  for await (const record of readRecords(file, memoryBytes)) {
+    for (const one of Array.isArray(record) ? record : [record]) yield asObject(one) ?? {};
   }
 }
 
@@ -250,8 +246,11 @@ async function readWhole(file: string): Promise<unknown> {
 /** Whether a large file is one list, or an object that begins with one; undefined where it is lines. */
 async function largeList(file: string): Promise<{ key?: string } | undefined> {
   let head = "";
-  for await (const chunk of createReadStream(file, { encoding: "utf8", end: 2 ** 24 })) head += chunk;
-  const [first = ""] = head.trimStart().split("\n", 1);
+  for await (const chunk of createReadStream(file, { encoding: "utf8", end: 2 ** 24 })) {
+    head = (head + chunk).trimStart();
+    if (head.includes("\n")) break;
+  }
+  const [first = ""] = head.split("\n", 1);
   if (parseJson(first) !== undefined) return undefined;
   const [, key] = /^\s*(?:\[|\{\s*"(\w+)"\s*:\s*\[)/.exec(head) ?? ["", ""];
   return key === "" ? undefined : { key };
@@ -267,8 +266,6 @@ function detectFormat(records: readonly unknown[], file = "the file"): ImportFor
   if (has("format", "payload", "at")) return "traces";
   if (has("request", "response")) return "wire";
   if (has("resourceSpans")) return "otlp";
-  if (isMastraEvent(one)) return "mastra";
-  if (isAiSdkEvent(one)) return "ai-sdk";
   if (has("post") || has("patch") || has("run_type") || has("runs")) return "langsmith";
   if (has("observations") || has("traceId", "type", "startTime")) return "langfuse";
   if ((has("data") && Array.isArray(one["data"])) || String(one["object"]).startsWith("trace")) return "openai-agents";
@@ -283,41 +280,7 @@ function detectFormat(records: readonly unknown[], file = "the file"): ImportFor
   });
 }
 
-function toRuns(format: ImportFormat, records: readonly unknown[], files: readonly string[]): TeamRun[] {
-  const flat = records.flatMap((record) => (Array.isArray(record) ? record : [record]));
-  const name = nameOf(files[0]);
-  switch (format) {
-    case "wire":
-      return callsToRuns(flat.flatMap(wirePair), "import:wire");
-    case "otlp":
-      return spansToRuns(otlpToSpans(flat.flatMap((record) => readOtlp(record))), "import:otlp");
-    case "ai-sdk":
-      return callsToRuns(aiSdkEventsToCalls(flat.map((record) => asObject(record) ?? {})), "import:ai-sdk");
-    case "mastra":
-      return spansToRuns(mastraEventsToSpans(flat.map((record) => asObject(record) ?? {})), "import:mastra");
-    case "langsmith":
-      return spansToRuns(langSmithToSpans(records.flatMap((record) => readLangSmithRuns(record))), "import:langsmith");
-    case "langfuse":
-      return spansToRuns(langfuseToSpans(flat), "import:langfuse");
-    case "openai-agents": {
-      const items = records.flatMap((record) => readAgentsItems(asObject(record)?.["object"] ? [record] : record));
-      return spansToRuns(agentsToSpans(items), "import:openai-agents");
-    }
-    case "smolagents":
-      return records.map((record, index) =>
-        smolagentsToRun(record, records.length === 1 ? name : `${name}-${index + 1}`),
-      );
-    default:
-      throw new CoaError("record", `${format} is read record by record`);
-  }
-}
-
 /** A captured pair of other recorders: request and response as JSON or text. */
-function wirePair(record: unknown, index: number): RecordedCall[] {
-  const call = exchangeToCall(wireExchange(record, index));
-  return call ? [call] : [];
-}
-
 function wireExchange(record: unknown, index: number): WireExchange {
   const raw = asObject(record) ?? {};
   const response = raw["response"];

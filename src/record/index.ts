@@ -1,11 +1,9 @@
 /** Recording any multi-agent system. Every export is named here, one by one; what is not here is not public. */
 export { type Redact, redactSecrets } from "../base/redact/redact.ts";
-export type { BudgetLimits, BudgetOptions } from "./budget.ts";
+export type { BudgetOptions } from "./budget.ts";
 export { type Collector, type CollectorOptions, startCollector } from "./collector/start-collector.ts";
-export { type ImportFormat, type ImportOptions, importFiles, importFormats } from "./import-file.ts";
+export { type ImportOptions, importFiles } from "./import-file.ts";
 export { type ProxyOptions, type RecordingProxy, startProxy } from "./proxy/start-proxy.ts";
 export { readRecordings } from "./recordings.ts";
-export { priceRun, type RunSummary, runTree, summariseRun } from "./run-summary.ts";
-export { refusedForTraining, type UntrainableReason, untrainableReasons } from "./trainable.ts";
-export { readUnrecorded, type Unrecorded } from "./unrecorded.ts";
-export type { WireExchange } from "./wire-exchange.ts";
+export { type RunSummary, runTree, summariseRun } from "./run-summary.ts";
+export { refusedForTraining } from "./trainable.ts";

@@ -35,7 +35,6 @@ interface Candidate {
   sure: boolean;
 }
 
-/** The link of each thread that has one. */
 export function linkThreads(threads: readonly Thread[], flow: CallFlow = () => []): Map<Thread, ThreadLink> {
   const links = new Map<Thread, ThreadLink>();
   const claimed = new Set<ToolCall>();
@@ -211,7 +210,6 @@ function surest(found: readonly Candidate[]): Candidate[] {
   return [];
 }
 
-/** All texts inside a call's arguments. */
 function argumentTexts(text: string): string[] {
   const value = parseJson(text) ?? [
     text,

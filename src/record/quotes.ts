@@ -5,7 +5,6 @@
  */
 import { asObject, parseJson } from "../core/json-value.ts";
 
-/** Shorter passages occur by chance. */
 const minLength = 25;
 
 /** White space differs between what was said and how it is quoted. */
@@ -29,10 +28,8 @@ export function passagesOf(text: string): string[] {
   return [...found];
 }
 
-/** Passages with those who said them. */
 export interface Quotes<T> {
   add(passage: string, by: T): void;
-  /** The passages that a text holds. */
   in(text: string): string[];
   saidBy(passage: string): readonly T[];
 }

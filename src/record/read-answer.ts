@@ -16,7 +16,6 @@ export function streamedParts(api: WireApi, body: string, contentType: string): 
   return /^\s*\[/.test(body) ? asArray(parseJson(body)) : undefined;
 }
 
-/** Reads the body of an answer. */
 export function readAnswer(api: WireApi, body: string, contentType = ""): WireReply {
   const parts = streamedParts(api, body, contentType);
   if (parts) {
@@ -35,7 +34,6 @@ export function isOver(api: WireApi, body: string, contentType: string): boolean
   return finished || error !== undefined;
 }
 
-/** A reply as a streamed body. */
 export function writeStream(api: WireApi, reply: WireReply): string {
   return writeEvents(api, reply)
     .map((event) => frameEvent(api, event))

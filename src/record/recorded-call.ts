@@ -54,9 +54,7 @@ export interface RecordedCall {
   hosted?: HostedCall[];
   /** The other replies, where several were asked for and it is not known which of them was used. */
   others?: WireReply["others"];
-  /** Ids and log-probabilities of the reply. */
   sampled?: TeamStep["sampled"];
-  /** Sampling and output settings as sent. */
   settings?: Record<string, unknown>;
   /** What the bodies held and messages can't. */
   lost?: Loss[];

@@ -38,7 +38,14 @@ export function runAnswer(run: Said, root: TeamAgent | undefined): { answer: str
     const others = steps.filter(({ agentId }) => agentId !== id).flatMap(({ input }) => input);
     return said !== "" && others.some((key) => messages[key]?.content.trim() === said);
   };
-  const open = ends.filter((id) => works(id) && (ends.length < 2 || !wasGiven(id)));
+  // What a judge approved went on to another agent: the verdict was read by the program.
+  const decided = (id: string) => {
+    const last = steps.findLast(({ agentId }) => agentId === id);
+    const approved = last && approves(last, agents) ? judgedBy(last, steps, run)?.text : undefined;
+    const later = approved === undefined ? [] : steps.slice(steps.indexOf(last!) + 1);
+    return later.some(({ input }) => input.some((key) => messages[key]?.content.includes(approved!)));
+  };
+  const open = ends.filter((id) => works(id) && (ends.length < 2 || !(wasGiven(id) || decided(id))));
   const holders = new Set<string>([...(root ? [root.id] : []), ...ends]);
   for (const agent of agents) if (agent.handoffFrom && holders.has(agent.handoffFrom)) holders.add(agent.id);
   const spoken = steps.filter((step) => holders.has(step.agentId) && (works(step.agentId) || agents.length === 1));
@@ -54,12 +61,18 @@ export function runAnswer(run: Said, root: TeamAgent | undefined): { answer: str
   const judged = isJudge ? judgedBy(last, spoken, run) : undefined;
   if (judged) {
     const again = steps.some((step) => step !== last && told(step) === told(last));
-    if (again || (verdict.test(last.text) && last.text.length <= 200)) return { answer: judged.text };
+    if (again || approves(last, agents)) return { answer: judged.text };
     return { answer: last.text, unknown: "a judge spoke last: what it wrote may be the answer or a verdict" };
   }
   const answer = last.text !== "" ? last.text : null;
   if (open.length < 2) return { answer };
   return { answer, unknown: `${open.length} agents ended the flow: which reply was given back is not known` };
+}
+
+/** Whether a step is the verdict of a judge who agrees. */
+function approves({ agentId, text }: TeamStep, agents: readonly TeamAgent[]): boolean {
+  const told = agents.find(({ id }) => id === agentId)?.instructions ?? "";
+  return judge.test(told) && verdict.test(text) && text.length <= 200;
 }
 
 /** The reply of another agent that a step was given, the latest of several. */

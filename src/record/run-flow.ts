@@ -4,6 +4,7 @@
  * say so. What fits more than one run is never guessed: those runs are doubtful, and said to be.
  */
 import { isTransfer } from "./agent-name.ts";
+import { joinTries } from "./asked-again.ts";
 import { type CallFlow, causesOf, isApart } from "./call-flow.ts";
 import { systemOf, type Thread } from "./call-threads.ts";
 import type { ThreadLink } from "./link-threads.ts";
@@ -33,7 +34,6 @@ interface Said {
 
 const nextStep = "record with a run id for each task, or inside the process with coa record run";
 
-/** Puts threads together. */
 export function runFlow(threads: readonly Thread[], links: ReadonlyMap<Thread, ThreadLink>, flow: CallFlow): RunFlow {
   const sorted = threads.toSorted((a, b) => a.calls[0]!.startedAt - b.calls[0]!.startedAt);
   const families = disjointSets(sorted);
@@ -155,6 +155,12 @@ export function runFlow(threads: readonly Thread[], links: ReadonlyMap<Thread, T
     if (root === undefined || new Set(own.map((thread) => systemOf(thread.calls[0]!))).size < 2) continue;
     for (const thread of own) families.join(own[0]!, thread);
   }
+  joinTries({
+    families: Map.groupBy(sorted, families.of),
+    flow,
+    join: (from, to) => reads(to, to.calls[0]!, { call: from.calls.at(-1)!, thread: from }, true),
+    doubt,
+  });
   const roots = sorted.filter((thread) => families.of(thread) === thread);
   const members = Map.groupBy(sorted, families.of);
   /** The program's own flow put several agents together: nothing of it is missing elsewhere. */

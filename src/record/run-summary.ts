@@ -23,11 +23,9 @@ export interface RunSummary {
   costUsd: number;
   /** Why it must not be trained on; null when it may. */
   refused: string | null;
-  /** The same by name. */
   reasons: string[];
 }
 
-/** Counts one run. */
 export function summariseRun(run: TeamRun): RunSummary {
   const names = new Map(run.agents.map((agent) => [agent.id, agent.name]));
   const owner = new Map(run.steps.flatMap((step) => step.toolCalls.map((call) => [call.id, step.agentId] as const)));

@@ -9,16 +9,11 @@ import type { TeamAgent, TeamRun, TeamToolCall } from "../core/team-run.ts";
 import { nameFromCall, toldName } from "./agent-name.ts";
 import { assembleRun, type CallParts } from "./assemble-run.ts";
 import { argumentsKey, type Thread } from "./call-threads.ts";
-import { callGroups, callsToRuns, inOrder, type RunGroup } from "./calls-to-runs.ts";
+import { callGroups, callsToRuns, type RunGroup } from "./calls-to-runs.ts";
 import { passagesOf, quoteIndex } from "./quotes.ts";
 import { addTo, type RecordedCall } from "./recorded-call.ts";
 import { isSide, runFlow } from "./run-flow.ts";
 import { ancestors, type TraceSpan } from "./trace-span.ts";
-
-/** The runs of spans alone, in the order in which they began. */
-export function spansToRuns(spans: readonly TraceSpan[], source: string): TeamRun[] {
-  return inOrder(traceGroups(spans, source).flatMap(({ runs }) => runs));
-}
 
 /** The runs of each trace, with the wire calls that its spans took their content from; those are removed from `wire`. */
 export function traceGroups(

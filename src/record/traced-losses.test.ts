@@ -6,7 +6,7 @@ import { after, describe, it } from "node:test";
 import type { Json } from "../core/json-value.ts";
 import type { Message } from "../core/message.ts";
 import { importFiles } from "./import-file.ts";
-import { spansToRuns } from "./spans-to-runs.ts";
+import { traceGroups } from "./spans-to-runs.ts";
 import type { TraceSpan } from "./trace-span.ts";
 
 const root = await mkdtemp(join(tmpdir(), "coa-traced-"));
@@ -142,7 +142,9 @@ describe("traces that are parts of one run", () => {
     { role: "user", content },
   ];
   const refused = (spans: TraceSpan[]) =>
-    spansToRuns(spans, "collector").map((run) => run.completeness.untrainable?.map(({ reason }) => reason) ?? []);
+    traceGroups(spans, "collector")
+      .flatMap(({ runs }) => runs)
+      .map((run) => run.completeness.untrainable?.map(({ reason }) => reason) ?? []);
 
   it("refuses traces that quote each other, or that begin after a tool", () => {
     const facts = "The capital of Hungary is Budapest, on both banks.";

@@ -12,7 +12,6 @@ import { isAsked } from "./user-turn.ts";
 /** Why a run must not be trained on. */
 export type Untrainable = NonNullable<TeamRun["completeness"]["untrainable"]>[number];
 
-/** The reasons, with what each means. */
 export const untrainableReasons = {
   cut: "text is missing: a reply ended at the token limit or broke off, or the recording was shortened",
   "missing-media": "images, sound or files that the model saw are not in the recording",

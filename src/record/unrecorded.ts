@@ -18,7 +18,6 @@ const unrecordedSchema = z.object({
 /** One kind of traffic that was not recorded, and how often it came. */
 export type Unrecorded = z.infer<typeof unrecordedSchema>;
 
-/** Counts by kind. */
 export interface UnrecordedCounter {
   add(what: string): void;
   list(recorder: Unrecorded["recorder"]): Unrecorded[];

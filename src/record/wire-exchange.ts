@@ -27,7 +27,6 @@ export const agentHintSchema = z.object({
 const exchangeSchema = z.object({
   version: z.literal(1),
   id: z.string(),
-  /** Which recorder wrote it. */
   recorder: z.enum(["proxy", "preload"]).optional(),
   runId: z.string().optional(),
   /** The outermost call of a framework, known by a recorder inside the process. */

@@ -38,8 +38,7 @@ function faultsOf(run: TeamRun, byTask: ReadonlyMap<string, readonly TrueCall[]>
   const task = [...byTask.values()].find((calls) => calls.some(({ id }) => id === idOf(run.steps[0]!))) ?? [];
   const ids = (list: readonly (string | undefined)[]) => list.toSorted().join(" ");
   const own = run.steps.map(idOf);
-  // Calls beside the work may be runs of their own, which are refused.
-  const lacks = task.filter(({ id, role }) => role !== "selector" && !own.includes(id)).map(({ id }) => id);
+  const lacks = task.filter(({ id }) => !own.includes(id)).map(({ id }) => id);
   const alien = own.filter((id) => !task.some((call) => call.id === id));
   if (lacks.length + alien.length > 0)
     faults.push(`it lacks the calls ${ids(lacks)} and holds ${ids(alien)} of others`);
@@ -47,8 +46,13 @@ function faultsOf(run: TeamRun, byTask: ReadonlyMap<string, readonly TrueCall[]>
   const last = task.findLast(({ final }) => final);
   const given = /The answer of T\d is \d+\./;
   const wanted = given.exec(`${last?.text} ${JSON.stringify(last?.calls)}`)?.[0];
-  const computed = wanted === undefined && /^The answer of T\d is \d+\./.test(run.answer ?? "");
-  if (!computed && (wanted === undefined || !run.answer?.includes(wanted))) faults.push(`answer ${run.answer}`);
+  const index = Number(/\bT(\d)\b/.exec(run.question)?.[1]);
+  const computed = `The answer of T${index} is ${(100000 + 1111 * index) * (index + 2)}.`;
+  // A draft that was made better is not the answer.
+  const better = /Better, for \w+: /.exec(last?.text ?? "")?.[0] ?? "";
+  if (!run.answer?.includes(better + (wanted ?? computed)) || run.answer.includes("Draft: "))
+    faults.push(`answer ${run.answer}`);
+  if (wanted !== undefined && wanted !== computed) faults.push(`the answer of another task: ${wanted}`);
   const roleOf = new Map(task.map(({ id, role }) => [id, role]));
   const rolesOf = (id: string) =>
     new Set(run.steps.filter(({ agentId }) => agentId === id).map((step) => roleOf.get(idOf(step))));
@@ -71,7 +75,24 @@ function faultsOf(run: TeamRun, byTask: ReadonlyMap<string, readonly TrueCall[]>
     if (above !== undefined && !run.agents.some((agent) => agent.id === above))
       faults.push(`${name} was called by nobody`);
   }
+  faults.push(...unread(run, new Map(run.steps.map((step) => [idOf(step), step.agentId]))));
   const results = run.steps.flatMap(({ toolCalls }) => toolCalls.filter(({ name }) => name === "lookup"));
   if (results.some(({ result = "" }) => !/people\. \[s\d/.test(result))) faults.push("a result of lookup is missing");
   return faults;
+}
+
+/** Replies that an agent was given when it began, by their marks, though the run does not say that it read them. */
+function unread(run: TeamRun, agentOf: ReadonlyMap<string, string>): string[] {
+  return run.agents.flatMap(({ id, name, parentCallId, handoffFrom, joins = [], side }) => {
+    if (parentCallId !== undefined || side !== undefined) return [];
+    const seen = run.steps.find(({ agentId }) => agentId === id)?.input ?? [];
+    const texts = seen.flatMap((key) => run.messages[key] ?? []).filter(({ role }) => role === "user");
+    const given = texts.flatMap(({ content }) =>
+      [...content.matchAll(/\[(n\d+)\]/g)].map((mark) => agentOf.get(mark[1]!.replace("n", "r"))),
+    );
+    const known = [id, handoffFrom, ...joins];
+    return given
+      .filter((one) => one !== undefined && !known.includes(one))
+      .map((one) => `${name} was given a reply of ${one}`);
+  });
 }

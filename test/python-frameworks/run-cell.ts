@@ -22,18 +22,27 @@ export interface CellResult {
 const main = join(import.meta.dirname, "../../src/cli/main.ts");
 
 /** Records a cell into `folder`, or into one that is gone afterwards. */
-export async function runCell(cell: Cell, folder?: string): Promise<CellResult> {
+export function runCell(cell: Cell, folder?: string): Promise<CellResult> {
+  const program = [pythonOf(cell.framework)!, join(import.meta.dirname, "apps", `${cell.framework.app}.py`)];
+  return recordProgram(program, cell, folder);
+}
+
+/** The same with any program that takes its tasks as those of `apps/` do. */
+export async function recordProgram(
+  program: readonly string[],
+  cell: Pick<Cell, "mode" | "load" | "way">,
+  folder?: string,
+): Promise<CellResult> {
   const model = await startScriptedModel();
   const recordings = folder ?? (await mkdtemp(join(tmpdir(), "coa-python-cell-")));
   const quiet = { folder: recordings, port: 0, onProblem: () => {} };
   const proxy = cell.way === "proxy" ? await startProxy({ ...quiet, to: `${model.origin}/v1` }) : undefined;
   const collector = cell.way === "OTLP" ? await startCollector(quiet) : undefined;
   try {
-    const python = [pythonOf(cell.framework)!, join(import.meta.dirname, "apps", `${cell.framework.app}.py`)];
     const command =
       cell.way === "record run"
-        ? [process.execPath, main, "record", "run", "--set", `record.folder=${recordings}`, "--", ...python]
-        : python;
+        ? [process.execPath, main, "record", "run", "--set", `record.folder=${recordings}`, "--", ...program]
+        : program;
     const { code, said } = await started(command, {
       OPENAI_BASE_URL: proxy?.url ?? `${model.origin}/v1`,
       OPENAI_API_KEY: "sk-none",

@@ -7,7 +7,6 @@ import type { Stage } from "./stage.ts";
 import { gramsOf, wordsOf } from "./word-grams.ts";
 
 export interface ContaminationOptions {
-  /** Questions of evaluation sets. */
   questions?: Iterable<string>;
   /** Addresses, or beginnings of addresses, that give answers away: `huggingface.co/datasets/gaia`. */
   blockedUrls?: readonly string[];

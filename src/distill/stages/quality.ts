@@ -112,25 +112,20 @@ export function correctnessStage(options: CorrectnessOptions): Stage {
   };
 }
 
-export interface RedundancyOptions {
-  /** Tool calls that may repeat an earlier one (default 0). */
-  maxRepeatedCalls?: number;
-  /** Share of a longer text of the model's that may be in an earlier text already (default 0.6). */
-  maxCopiedShare?: number;
-  /** Shorter texts than this many words may repeat: "read the next page" is not copying (default 16). */
-  minCopiedWords?: number;
-}
+/** Share of a longer text of the model's that may be in an earlier text already. */
+const maxCopiedShare = 0.6;
+/** Shorter texts than this many words may repeat: "read the next page" is not copying. */
+const minCopiedWords = 16;
 
 /** Drops repeated tool inputs, and texts that copy an earlier thought or an observation. */
-export function redundancyStage(options: RedundancyOptions = {}): Stage {
-  const { maxRepeatedCalls = 0, maxCopiedShare = 0.6, minCopiedWords = 16 } = options;
+export function redundancyStage(): Stage {
   return {
     name: "redundancy",
     judge(trajectory, { profile }) {
       const repeated = repeatedCalls(trajectory, (tag) => tagSpec(profile, tag)?.tool);
-      if (repeated.length > maxRepeatedCalls) {
+      if (repeated.length > 0) {
         const detail = repeated.slice(0, 3).join("; ").slice(0, 200);
-        const measured = { measure: "repeated calls", value: repeated.length, threshold: maxRepeatedCalls };
+        const measured = { measure: "repeated calls", value: repeated.length, threshold: 0 };
         return { reason: "repeated tool input", detail, ...measured };
       }
       let most = 0;

@@ -1,7 +1,4 @@
-/**
- * Stages that shape the mix rather than judge: more reflection, more error correction, no family much larger than the
- * others.
- */
+/** Stages that shape the mix rather than judge: more reflection, more error correction. */
 
 import type { TaskKind } from "../../core/task.ts";
 import type { Trajectory } from "../../core/trajectory.ts";
@@ -60,26 +57,4 @@ export function lengthStage(maxTokens: number): Stage {
       return { reason: "too long", detail: `${tokens} tokens, at most ${maxTokens}`, ...measured };
     },
   };
-}
-
-/**
- * Which members of each family stay when no family may be larger than `maxRatio` times the median one. Returns the
- * indices to drop; the choice depends on ids and seed alone.
- */
-export function balanceFamilies(
-  members: Iterable<{ index: number; id: string; family: string }>,
-  maxRatio: number,
-  seed = 0,
-): { drop: Set<number>; cap: number } {
-  const families = Map.groupBy(members, (member) => member.family);
-  const sizes = [...families.values()].map((group) => group.length).sort((a, b) => a - b);
-  const median = sizes[Math.floor((sizes.length - 1) / 2)] ?? 0;
-  const cap = Math.max(1, Math.floor(median * maxRatio));
-  const drop = new Set<number>();
-  for (const group of families.values()) {
-    if (group.length <= cap) continue;
-    const order = group.toSorted((a, b) => shareOf(a.id, seed) - shareOf(b.id, seed) || a.index - b.index);
-    for (const member of order.slice(cap)) drop.add(member.index);
-  }
-  return { drop, cap };
 }

@@ -16,7 +16,6 @@ export interface StageVerdict {
   /** What was measured, e.g. `interactions`. */
   measure?: string;
   value?: number;
-  /** The bound it was compared with. */
   threshold?: number;
 }
 

@@ -7,7 +7,7 @@ import { webProfile } from "../../language/profiles.ts";
 import { contaminationStage } from "./contamination.ts";
 import { duplicateIndex, signatureOf } from "./near-duplicates.ts";
 import { completenessStage, complexityStage, correctnessStage, redundancyStage } from "./quality.ts";
-import { balanceFamilies, correctsItself, lengthStage, reflectionStage, shareOf } from "./sampling.ts";
+import { correctsItself, lengthStage, reflectionStage, shareOf } from "./sampling.ts";
 import { defineFilter, type Stage, type StageVerdict } from "./stage.ts";
 import { gramsOf, wordsOf } from "./word-grams.ts";
 
@@ -177,19 +177,6 @@ describe("sampling", () => {
     assert.deepEqual(lengthStage(100).judge(made, context), { ...measured, threshold: 100 });
     const long = { reason: "too long", detail: "100 tokens, at most 99", ...measured, threshold: 99 };
     assert.deepEqual(lengthStage(99).judge(made, context), long);
-  });
-  it("caps large families at a multiple of the median one, and no other", () => {
-    const members = ["a", "b", "c"].flatMap((family, place) =>
-      Array.from({ length: [10, 20, 100][place]! }, (_, index) => ({
-        index: place * 1000 + index,
-        id: `${family}${index}`,
-        family,
-      })),
-    );
-    const { drop, cap } = balanceFamilies(members, 1.5);
-    assert.equal(cap, 30);
-    assert.equal(drop.size, 70);
-    assert.ok([...drop].every((index) => index >= 2000));
   });
 });
 

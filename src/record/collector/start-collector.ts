@@ -35,6 +35,7 @@ export interface CollectorOptions {
   keys?: readonly string[];
   /** Web pages and host names that may send traces, besides this machine's own. */
   access?: AccessOptions;
+  /** @internal */
   onBatch?: (batch: { format: TraceRecord["format"]; spans: number }) => void;
   onProblem?: (message: string) => void;
 }

@@ -207,7 +207,6 @@ function contentsOf(message: unknown): unknown[] {
   return [parts, ...results];
 }
 
-/** The reply of a model call out of its output messages. */
 export function replyOf(output: readonly Message[]): NonNullable<TraceSpan["call"]> {
   const said = output.filter((message) => message.role === "assistant");
   const reasoning = said.map((message) => message.reasoning ?? "").join("");

@@ -19,7 +19,6 @@ const rolesByClass = new Map([
   ["tool", "tool"],
 ]);
 
-/** One message in any of LangChain's shapes. */
 export function readLangChainMessage(value: unknown): Message | undefined {
   const raw = asObject(value);
   if (!raw) return undefined;

@@ -9,13 +9,11 @@ import { timeOf } from "./langsmith.ts";
 
 type Json = Record<string, unknown>;
 
-/** Trace spans of the observations in a payload. */
-export function langfuseToSpans(payload: unknown): TraceSpan[] {
-  const traces = Array.isArray(payload) ? payload : [payload];
-  return traces.flatMap((item) => {
-    const raw = asObject(item) ?? {};
+/** Trace spans of traces with their observations, or of observations alone. */
+export function langfuseToSpans(traces: readonly Json[]): TraceSpan[] {
+  return traces.flatMap((raw) => {
     const own = Array.isArray(raw["observations"]) ? raw["observations"] : [raw];
-    const spans = own.flatMap((one) => spanOf(asObject(one) ?? {}, asString(raw["id"]) ?? ""));
+    const spans = own.flatMap((one) => spanOf(asObject(one) ?? {}, langfuseTrace(raw)));
     const feedback = objectsOf(raw["scores"]).flatMap((one) => {
       const score = asNumber(one["value"]);
       return score === undefined ? [] : [{ name: asString(one["name"]) ?? "score", score }];
@@ -23,6 +21,11 @@ export function langfuseToSpans(payload: unknown): TraceSpan[] {
     const more = { ...sessionOf(raw["sessionId"]), ...(feedback.length > 0 && { feedback }) };
     return spans.map((span, index) => (index === 0 ? { ...span, ...more } : span));
   });
+}
+
+/** The trace that a trace, or an observation by itself, is of. */
+export function langfuseTrace(raw: Json): string {
+  return asText(Array.isArray(raw["observations"]) ? raw["id"] : raw["traceId"]);
 }
 
 function spanOf(raw: Json, traceId: string): TraceSpan[] {
@@ -34,7 +37,7 @@ function spanOf(raw: Json, traceId: string): TraceSpan[] {
   const failed = raw["level"] === "ERROR" ? (asString(raw["statusMessage"]) ?? "failed") : undefined;
   const base: TraceSpan = {
     id,
-    traceId: asString(raw["traceId"]) ?? traceId,
+    traceId,
     name: asString(raw["name"]) ?? "",
     kind: "other",
     startedAt: timeOf(raw["startTime"]) ?? 0,

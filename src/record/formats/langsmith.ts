@@ -43,7 +43,6 @@ function mergeLangSmithRuns(runs: readonly Json[]): Json[] {
   return [...byId.values()];
 }
 
-/** Trace spans of merged runs. */
 export function langSmithToSpans(given: readonly Json[]): TraceSpan[] {
   const runs = mergeLangSmithRuns(given);
   const spans = runs.map((run): TraceSpan => {

@@ -47,7 +47,7 @@ export function mastraSpan(span: OtlpSpan, children: readonly OtlpSpan[]): Mappe
 }
 
 /** A sub-agent's result is an object with ids and all it did; the manager reads its text. */
-export function agentResult(result: string): string {
+function agentResult(result: string): string {
   const raw = asObject(parseJson(result));
   return raw && "subAgentThreadId" in raw && typeof raw["text"] === "string" ? raw["text"] : result;
 }

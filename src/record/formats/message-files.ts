@@ -33,7 +33,6 @@ function fieldOf(record: Json, kind: keyof typeof fieldNames): { name: string; v
   return undefined;
 }
 
-/** Whether a record holds a list of messages. */
 export function holdsMessages(record: Json): boolean {
   const first = asObject(asArray(fieldOf(record, "messages")?.value)[0]);
   return first !== undefined && ("role" in first || "from" in first);

@@ -11,7 +11,6 @@ import { smolagentsToRun } from "./smolagents.ts";
 
 type Json = Record<string, unknown>;
 
-/** One line of a log. */
 export function oagentsToRun(record: Json, fallbackId: string): TeamRun {
   const id = asString(record["task_id"]) ?? fallbackId;
   const started = seconds(record["start_time"]);

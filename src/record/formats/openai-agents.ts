@@ -14,7 +14,6 @@ import { timeOf } from "./langsmith.ts";
 
 type Json = Record<string, unknown>;
 
-/** The items of a payload, checked. */
 export function readAgentsItems(payload: unknown): Json[] {
   const list = Array.isArray(payload) ? payload : asObject(payload)?.["data"];
   if (!Array.isArray(list)) throw new CoaError("record", "not an OpenAI Agents trace: no data array");
@@ -27,7 +26,6 @@ export function readAgentsItems(payload: unknown): Json[] {
   });
 }
 
-/** Trace spans of all items. */
 export function agentsToSpans(items: readonly Json[]): TraceSpan[] {
   return items.flatMap((item): TraceSpan[] => {
     const data = asObject(item["span_data"]);

@@ -19,7 +19,6 @@ import { readTextCall } from "./text-protocols.ts";
 
 type Mapped = Partial<TraceSpan> & { kind: TraceSpan["kind"] };
 
-/** Maps one span. */
 export function openInferenceSpan(span: OtlpSpan): Mapped {
   const { attributes, name, scope } = span;
   const metadata = asObject(parseJson(attributes["metadata"])) ?? {};

@@ -22,7 +22,6 @@ import { type OtlpSpan, withLogs } from "./otlp-spans.ts";
 /** Exporters keep at most this many attributes by default, and flattened messages run into it. */
 const attributeLimit = 128;
 
-/** Maps a whole export. */
 export function otlpToSpans(exported: readonly OtlpSpan[]): TraceSpan[] {
   const spans = withLogs(exported);
   const children = new Map<string, OtlpSpan[]>();

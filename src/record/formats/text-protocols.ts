@@ -206,7 +206,6 @@ function readCall(value: unknown): ToolCall {
   return { id: asString(outer["id"]) ?? "", name: asString(name) ?? "", arguments: asText(input) };
 }
 
-/** The fields of a text by their headings. */
 function fieldsOf(text: string): Record<string, string> {
   const parts = text.split(/^\[\[ ## (\w+) ## \]\][ \t]*$/m);
   return Object.fromEntries(parts.flatMap((name, at) => (at % 2 === 1 ? [[name, parts[at + 1]!.trim()]] : [])));

@@ -36,7 +36,6 @@ export interface RecorderOptions {
 /** The body to send where the budget changed it; or the body of the answer that says why the call is refused. */
 export type Admitted = { body?: string } | { refused: string };
 
-/** An exchange under way. */
 export interface OpenExchange {
   /** Its reply, for the code that comes after it; absent where it is not a model call. */
   cause?: Cause;
@@ -44,9 +43,7 @@ export interface OpenExchange {
   admit?(signal?: AbortSignal): Promise<Admitted>;
   /** The same for clients that can't be made to wait. */
   admitNow?(): Admitted;
-  /** The answer has begun. */
   head(status: number, contentType: string, contentEncoding?: string): void;
-  /** A piece of the answer. */
   keep(chunk: Uint8Array): void;
   /** The answer is over; only the first call counts. */
   end(outcome: CallOutcome, error?: string): void;

@@ -30,7 +30,6 @@ import { upstreamUrl } from "./upstream-url.ts";
 export interface ProxyOptions {
   /** Where the real server is, with or without `/v1`; not needed for replay. */
   to?: string;
-  /** The folder of recordings. */
   folder: string;
   /** Record what passes (default), or answer from the folder's recordings without any server. */
   mode?: "record" | "replay";
@@ -50,6 +49,7 @@ export interface ProxyOptions {
   access?: AccessOptions;
   /** Called with what a person should know: misses, refusals, records that could not be written. */
   onProblem?: (message: string) => void;
+  /** @internal */
   onExchange?: (exchange: WireExchange) => void;
 }
 
@@ -58,10 +58,10 @@ export interface RecordingProxy {
   url: string;
   /** For clients that bring their own paths: Anthropic, Gemini, Ollama. */
   origin: string;
-  /** The base URL for one run. */
   urlOf(runId: string): string;
+  /** @internal */
   budget?: Budget;
-  /** What passed without being recorded, so far. */
+  /** What passed without being recorded, so far. @internal */
   unrecorded(): Unrecorded[];
   close(): Promise<void>;
 }

@@ -20,7 +20,7 @@ export interface Place {
   length: number;
 }
 
-/** One line that says something of its own: an exchange, a payload of the collector, a run that was imported. */
+/** One line that says something of its own: an exchange, a payload of traces, a run that was imported. */
 export interface Item extends Place {
   exchange?: WireExchange;
   record?: TraceRecord;
@@ -38,27 +38,21 @@ export interface Source {
 export interface PartPlaces {
   add(part: string, place: Place): void;
   find(part: string): Place | undefined;
-  /** The file of a place. */
   fileOf(source: number): string;
 }
 
 /** What the lines of a file must be, by how its name begins; calls are looked at one by one. */
 const schemas: Record<string, z.ZodType> = { traces: traceRecordSchema, runs: teamRunSchema };
 
-/** Parts that were read last, as far as they are small enough to be kept. */
-const maxCachedBytes = 64 * 2 ** 20;
-
-/** Reads lines as items. */
 export interface ItemReader {
   /** The new lines of these files; `from` of each moves on to the end of its last whole line. */
   read(sources: readonly Source[], options: ReadOptions): AsyncGenerator<Item>;
-  /** One line again. */
   readAt(place: Place): Item;
   close(): void;
 }
 
-/** A reader that keeps few parts in memory and finds the others by their places. */
-export function itemReader(places: PartPlaces): ItemReader {
+/** A reader that keeps the parts used last, up to so many bytes, and finds the others by their places. */
+export function itemReader(places: PartPlaces, cachedBytes: number): ItemReader {
   const handles = new Map<number, number>();
   const cached = new Map<string, { value: unknown; length: number }>();
   let bytes = 0;
@@ -68,7 +62,7 @@ export function itemReader(places: PartPlaces): ItemReader {
     cached.set(part, { value, length });
     bytes += length;
     for (const [oldest, { length: size }] of cached) {
-      if (bytes <= maxCachedBytes) break;
+      if (bytes <= cachedBytes) break;
       cached.delete(oldest);
       bytes -= size;
     }

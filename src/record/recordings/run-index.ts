@@ -16,7 +16,7 @@ import { CoaError, messageOf } from "../../core/errors.ts";
 import type { TeamRun } from "../../core/team-run.ts";
 import { type RunSummary, summariseRun } from "../run-summary.ts";
 import { type Group, groupItems, type HeldItem, holdItem, wantedKeys } from "./group-items.ts";
-import { type ItemReader, itemReader, type Place, type Source } from "./log-items.ts";
+import { itemReader, type PartPlaces, type Place, type Source, timeOf } from "./log-items.ts";
 
 const shape = {
   version: 2,
@@ -49,7 +49,11 @@ export interface IndexWindow {
   quietMs: number;
 }
 
-const usualWindow: IndexWindow = { bytes: 48 * 2 ** 20, quietMs: 15 * 60_000 };
+/** What is held becomes runs again and again: some twenty times these bytes are in memory at once. */
+const usualWindow: IndexWindow = { bytes: 8 * 2 ** 20, quietMs: 15 * 60_000 };
+
+/** Of runs that a line may refer to (all that began with a greeting), so many are looked at with it: the newest. */
+const maxReferred = 8;
 
 export interface RunIndexOptions extends ReadOptions {
   window?: IndexWindow;
@@ -57,17 +61,12 @@ export interface RunIndexOptions extends ReadOptions {
   onNote?: (message: string) => void;
 }
 
-/** The runs of a folder. */
 export interface RunIndex {
-  /** What a list shows, oldest first. */
   summaries(): AsyncIterable<RunSummary>;
-  /** Runs whose id begins like this, or of this task. */
   find(idOrTask: string): Promise<TeamRun[]>;
-  /** Ids of the newest runs, newest first. */
   newest(count: number): Promise<string[]>;
   /** How many traces hold no model call, and so no run. */
   bareTraces(): Promise<number>;
-  /** All runs, oldest first. */
   runs(): AsyncIterable<TeamRun>;
   close(): void;
 }
@@ -233,7 +232,7 @@ async function addLines(
     bad: prepare("INSERT INTO bad VALUES (?, ?, ?, ?)"),
   };
   const findPart = prepare("SELECT source, offset, length FROM part WHERE name = ?");
-  const findKey = prepare("SELECT family FROM key WHERE name = ?");
+  const findKey = prepare(`SELECT family FROM key WHERE name = ? ORDER BY family DESC LIMIT ${maxReferred}`);
   const itemsOf = prepare("SELECT source, offset, length, traceId FROM item WHERE family = ?");
   const removals = ["family WHERE id", "item WHERE family", "key WHERE family", "run WHERE family"].map((from) =>
     prepare(`DELETE FROM ${from} = ?`),
@@ -243,11 +242,12 @@ async function addLines(
   for (const row of prepare("SELECT id, name FROM source").all()) {
     if (!files.has(row["id"] as number)) files.set(row["id"] as number, join(folder, row["name"] as string));
   }
-  const reader: ItemReader = itemReader({
+  const places: PartPlaces = {
     add: (part, { source, offset, length }) => insert.part.run(Buffer.from(part, "hex"), source, offset, length),
     find: (part) => findPart.get(Buffer.from(part, "hex")) as unknown as Place | undefined,
     fileOf: (source) => files.get(source)!,
-  });
+  };
+  const reader = itemReader(places, most);
   const held = new Map<string, HeldItem>();
   let cost = 0;
   let settleAt = most;
@@ -312,7 +312,7 @@ async function addLines(
         for (const { family } of findKey.all(shortName(key))) reopen(family as number);
       }
       hold(waiting);
-      now = Math.max(now, item.exchange?.endedAt ?? item.record?.at ?? 0);
+      if (!item.run) now = Math.max(now, timeOf(item));
       if (cost >= settleAt) settle(false);
     }
     settle(true);
