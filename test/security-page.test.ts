@@ -30,6 +30,13 @@ describe("SECURITY.md", () => {
     }
   });
 
+  it("names a test file for every promise", () => {
+    const section = page.slice(page.indexOf("## What must hold"), page.indexOf("## Who attacks"));
+    const promises = section.split(/^(?=\d+\. \*\*)/m).slice(1);
+    assert.ok(promises.length >= 12);
+    for (const promise of promises) assert.match(promise, /`(?:src|test)\/[\w./-]+\.test\.ts`/, promise.slice(0, 80));
+  });
+
   it("names test files that exist", () => {
     const files = [...page.matchAll(/`((?:src|test)\/[\w./-]+\.ts)`/g)].map(([, file]) => file!);
     assert.ok(files.length > 12);

@@ -1,21 +1,9 @@
 /** What a request holds many of costs time in proportion: four times as many turns, items or keys, at most sixteen times the time. */
-import assert from "node:assert/strict";
 import { it } from "node:test";
 import { keyFinder } from "../src/base/http/access.ts";
 import { readRollouts } from "../src/serve/rollout-request.ts";
+import { grows } from "./fixtures/grows.ts";
 import { withServer } from "./fixtures/serve-server.ts";
-
-async function grows(name: string, work: (size: number) => unknown, size: number): Promise<void> {
-  const spent = async (count: number) => {
-    const from = process.cpuUsage();
-    await work(count);
-    const { user, system } = process.cpuUsage(from);
-    return Math.max(5_000, user + system);
-  };
-  await spent(size);
-  const [small, large] = [await spent(size), await spent(4 * size)];
-  assert.ok(large < 16 * small, `${name}: ${small} and ${large} microseconds`);
-}
 
 it("grows with turns, items and keys, and no faster", async () => {
   await withServer({}, async (ask) => {

@@ -17,7 +17,6 @@ const anthropicTypes: Record<number, string> = {
   503: "overloaded_error",
 };
 
-/** The error body of Anthropic's API. */
 export function anthropicError({ status, message }: Refusal): Json {
   const type = anthropicTypes[status] ?? (status < 500 ? "invalid_request_error" : "api_error");
   return { type: "error", error: { type, message } };
@@ -29,7 +28,6 @@ function mcpError({ message, status }: Refusal): Json {
   return { jsonrpc: "2.0", id: null, error: { code, message } };
 }
 
-/** The error body of the API that a path belongs to. */
 export function apiErrorBody(refusal: Refusal, path: string): Json {
   if (path === "/mcp") return mcpError(refusal);
   return path.startsWith("/v1/messages") ? anthropicError(refusal) : openaiError(refusal);

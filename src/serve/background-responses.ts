@@ -10,14 +10,12 @@ import type { PreparedResponse } from "./create-response.ts";
 import type { TakenRun } from "./store/leased-runs.ts";
 import type { ServeStore } from "./store/open-store.ts";
 
-/** The responses in the background of one server. */
 export interface BackgroundResponses {
-  /** Stores a response and runs it. */
   start(prepared: PreparedResponse, request: Json): Promise<void>;
   /** Stops a response wherever it runs; undefined where there is none that still runs. */
   cancel(id: string, owner: string): Promise<Json | undefined>;
   /** The events of a response from a place on, to its end; undefined where none are stored. */
-  follow(id: string, from: number, signal: AbortSignal): Promise<AsyncGenerator<unknown> | undefined>;
+  follow(id: string, from: number, signal: AbortSignal): Promise<AsyncGenerator<readonly unknown[]> | undefined>;
   /** Waits until all that run here have ended; when the signal aborts, the others are left to the next server. */
   settle(signal: AbortSignal): Promise<void>;
 }
@@ -67,15 +65,16 @@ export function backgroundResponses({ store, model, hasRoom, prepare }: Backgrou
     async function work(): Promise<void> {
       const last: unknown[] = [];
       try {
-        for await (const event of prepared.events(stop.signal)) {
+        await prepared.run(stop.signal, (events) => {
           // What says that it has ended is shown when that is stored.
-          if (last.length > 0 || writer.whole()["status"] !== "in_progress") last.push(numbered(event));
-          else {
-            waiting.push(numbered(event));
+          const over = last.length > 0 || writer.whole()["status"] !== "in_progress";
+          (over ? last : waiting).push(...events.map(numbered));
+          if (!over && events.length > 0) {
             writing ??= write();
             writing.catch(() => {});
           }
-        }
+          return undefined;
+        });
       } catch (error) {
         const { code, message } = refusalOf(error);
         full = code === "queue_full";
@@ -134,10 +133,10 @@ export function backgroundResponses({ store, model, hasRoom, prepare }: Backgrou
   }
   const timer = setInterval(look, runs.leaseMs / 5).unref();
 
-  async function* followed(id: string, from: number, signal: AbortSignal): AsyncGenerator<unknown> {
+  async function* followed(id: string, from: number, signal: AbortSignal): AsyncGenerator<readonly unknown[]> {
     for (let next = from; !signal.aborted; ) {
       const { events, running } = await runs.events(id, next);
-      for (const event of events) yield event;
+      if (events.length > 0) yield events;
       next += events.length;
       if (events.length > 0) continue;
       if (!running) return;

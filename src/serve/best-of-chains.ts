@@ -1,7 +1,6 @@
 /**
  * Test-time scaling behind an API: a request is answered by the best of several chains. The first is streamed as it
- * works; the others run at the same time, with other seeds, or after it, where it was not good enough. The answer is
- * that of the chosen one, the usage that of all of them and of the choice. A chain that the client has a part in is run
+ * works; the others run at the same time, with other seeds. The answer is that of the chosen one, the usage that of all of them and of the choice. A chain that the client has a part in is run
  * once: its calls can't be made twice.
  */
 import { randomInt } from "node:crypto";
@@ -13,10 +12,7 @@ import { addUsage, type Usage } from "../core/usage.ts";
 import type { ChainRequest } from "./chain-request.ts";
 
 export interface BestOfChains {
-  /** Chains of one request. */
   n: number;
-  /** Another chain is begun only where the last one was not good enough, one after the other; all at once without it. */
-  isEnough?(chain: Trajectory): boolean;
   /** Which of them answers; null where none has an answer. */
   choose(
     task: Task,
@@ -35,20 +31,17 @@ export function startCandidates(
   const alone = request.continues !== undefined || request.clientTools.length > 0;
   if (!bestOf || bestOf.n < 2 || alone) return async (first) => first;
   const seed = running.sampling?.seed ?? randomInt(2 ** 30);
-  const candidate = (place: number) =>
+  const others = Array.from({ length: bestOf.n - 1 }, (_, i) =>
     runChain(request.task, {
       ...running,
-      id: `${request.id}.${place + 1}`,
-      sampling: { ...running.sampling, seed: seed + place },
-    });
-  const { isEnough } = bestOf;
-  const others = isEnough ? [] : Array.from({ length: bestOf.n - 1 }, (_, i) => candidate(i + 1));
+      id: `${request.id}.${i + 2}`,
+      sampling: { ...running.sampling, seed: seed + i + 1 },
+    }),
+  );
   // A caller that disconnects stops them all.
   for (const other of others) other.catch(() => {});
   return async (first) => {
     const candidates = [first, ...(await Promise.all(others))];
-    while (candidates.length < bestOf.n && !isEnough?.(candidates.at(-1)!))
-      candidates.push(await candidate(candidates.length));
     const { index, reason, usage } = await bestOf.choose(request.task, candidates, signal);
     const chosen = candidates[index ?? 0]!;
     return {

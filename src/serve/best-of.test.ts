@@ -69,20 +69,6 @@ describe("serving the best of several chains", () => {
     });
   });
 
-  it("begins another chain only where the last one was not good enough", async () => {
-    const kept: Trajectory[] = [];
-    const bestOf = { ...majority, n: 4, isEnough: ({ answer }: Trajectory) => answer === "Lyon" };
-    const options = { model: threeMinds(), bestOf, onTrajectory: (chain: Trajectory) => void kept.push(chain) };
-    await withServer(options, async (ask) => {
-      await ask("/v1/chat/completions", body);
-      await ask("/v1/chat/completions", body);
-      assert.deepEqual(
-        kept.map(({ usage }) => usage.toolCalls),
-        [2, 1],
-      );
-    });
-  });
-
   it("streams the first chain's work and then the chosen answer alone", async () => {
     await withServer({ model: threeMinds(), bestOf: majority }, async (ask) => {
       const data = eventsOf(await (await ask("/v1/chat/completions", { ...body, stream: true })).text()).slice(0, -1);

@@ -6,7 +6,6 @@ import { isAbort, messageOf } from "../core/errors.ts";
 import type { Tool } from "../core/tool.ts";
 import { checkInput } from "../language/check-input.ts";
 
-/** How a call went. */
 export interface CalledTool {
   ok: boolean;
   output: string;
@@ -14,7 +13,6 @@ export interface CalledTool {
   cutCharacters: number;
 }
 
-/** Runs one call. */
 export async function callTool(
   tool: Tool,
   given: unknown,

@@ -9,27 +9,35 @@ import { openaiResponses } from "../base/wire/openai-responses.ts";
 import { checkOptions, optionNames } from "../base/work/check-options.ts";
 import type { Json } from "../core/json-value.ts";
 import { defineTask } from "../core/task.ts";
+import type { Trajectory } from "../core/trajectory.ts";
+import type { ServedCascade } from "../switch/serve-cascade.ts";
 import { backgroundResponses } from "./background-responses.ts";
 import { backgroundRuns } from "./background-runs.ts";
-import { type ChainServiceOptions, chainService } from "./chain-service.ts";
+import type { ChainRequest } from "./chain-request.ts";
+import { type ChainService, type ChainServiceOptions, chainService, type Finish } from "./chain-service.ts";
 import { chainsEndpoint, deleteChainEndpoint } from "./chains-endpoint.ts";
 import { chatEndpoint } from "./chat-endpoint.ts";
 import { completionsEndpoint } from "./completions-endpoint.ts";
 import { prepareResponse } from "./create-response.ts";
 import type { Endpoint } from "./endpoint.ts";
+import { type Annotate, feedbackEndpoint } from "./feedback-endpoint.ts";
 import { callers } from "./keys.ts";
 import { askChain } from "./mcp/ask-chain.ts";
 import { mcpRoutes } from "./mcp/mcp-endpoint.ts";
 import { mcpTools } from "./mcp/mcp-tools.ts";
 import { countTokensEndpoint, messagesEndpoint } from "./messages-endpoint.ts";
 import { countChain, metrics } from "./metrics.ts";
-import { fallbackFinish, type OldSystemOptions, shadowPairs } from "./old-system.ts";
+import { cascadeOver, fallbackFinish, type OldSystemOptions, shadowPairs } from "./old-system.ts";
 import { responsesEndpoints } from "./responses-endpoint.ts";
 import { type ServedHandler, type ServeOptions, servedHandler } from "./served-handler.ts";
 import { openServeStore, type ServeStore } from "./store/open-store.ts";
 import { uiEndpoints } from "./ui-endpoint.ts";
+import { type Versions, versionedService } from "./versions.ts";
 
-export interface ChainHandlerOptions extends ServeOptions, Omit<ChainServiceOptions, "finish">, OldSystemOptions {
+export interface ChainHandlerOptions
+  extends ServeOptions,
+    Omit<ChainServiceOptions, "finish" | "recall" | "watch">,
+    OldSystemOptions {
   /** Show what tools returned among the reasoning. */
   observations?: boolean;
   /** Show executed tools as items of their own to every client, not only to those that ask for hosted tools. */
@@ -38,32 +46,48 @@ export interface ChainHandlerOptions extends ServeOptions, Omit<ChainServiceOpti
   mcpTools?: boolean;
   /** Where responses and waiting chains are kept; in memory by default. */
   store?: ServeStore;
+  /** Several versions of the model; what a version is opened with replaces the options of its name. @internal */
+  versions?: Omit<Versions, "open"> & { open(version: string): Promise<Partial<ChainHandlerOptions>> };
   /** Removes a kept chain by its id, where chains are kept. */
   forget?: (id: string, owner: string) => Promise<boolean>;
+  /** Keeps what users say about answers; without it feedback is refused. @internal */
+  annotate?: Annotate;
 }
 
 const chainHandlerNames = optionNames<ChainHandlerOptions>()(
-  "keys access maxBodyBytes onRequest model profile toolsOf defaults name maxChains maxQueue onTrajectory clientTools media shadow fallback agree trust observations showTools mcpTools store bestOf forget",
+  "keys access maxBodyBytes onRequest model profile toolsOf defaults name maxChains maxQueue onTrajectory clientTools media shadow fallback agree trust cascade versions observations showTools mcpTools store bestOf forget annotate",
 );
 
-/** Serves chains of one model. */
 export async function chainHandler(options: ChainHandlerOptions): Promise<ServedHandler> {
   checkOptions("chainHandler", options, chainHandlerNames, accessParts);
   const counted = metrics();
   const { shadow, fallback } = options;
   const pairs = shadow && shadowPairs({ ...options, shadow }, counted);
   const store = options.store ?? (await openServeStore());
-  const own = chainService(
-    {
-      ...options,
-      finish: pairs?.finish ?? (fallback && fallbackFinish({ ...options, fallback }, counted)),
-      onTrajectory(trajectory, mayKeep, usage) {
-        countChain(counted, { ...trajectory, usage });
-        options.onTrajectory?.(trajectory, mayKeep, usage);
+  const known = callers(options.keys ?? [], async () => store.counts);
+  const cascades: ServedCascade<ChainRequest>[] = [];
+  const serviceOf = (of: ChainHandlerOptions, version?: string): ChainService => {
+    const cascaded = of.fallback && of.cascade && cascadeOver({ ...of, fallback: of.fallback, cascade: of.cascade }, counted); // biome-ignore format: one choice
+    if (cascaded) cascades.push(cascaded);
+    const finish = pairs?.finish ?? cascaded?.finish ?? (fallback && fallbackFinish({ ...of, fallback }, counted));
+    return chainService(
+      {
+        ...of,
+        recall: options.annotate !== undefined,
+        finish: version === undefined ? finish : ofVersion(version, finish),
+        ...(cascaded && { watch: cascaded.watch }),
+        onTrajectory(trajectory, mayKeep, usage) {
+          countChain(counted, { ...trajectory, usage });
+          options.onTrajectory?.(trajectory, mayKeep, usage);
+        },
       },
-    },
-    store.suspended,
-  );
+      store.suspended,
+      known.reserve,
+    );
+  };
+  const { versions } = options;
+  const first = serviceOf(options);
+  const own = versions ? versionedService(first, { ...versions, open: async (version) => serviceOf({ ...options, ...(await versions.open(version)) }, version) }) : first; // biome-ignore format: one service
   const shadowed = pairs?.over(own);
   const service = shadowed ?? own;
   const created = Math.floor(Date.now() / 1000);
@@ -75,8 +99,7 @@ export async function chainHandler(options: ChainHandlerOptions): Promise<Served
     root: service.model.name,
     max_model_len: service.model.capabilities.contextWindow ?? null,
   });
-  const { showTools, forget, keys = [], maxChains = 16 } = options;
-  const known = callers(keys, async () => store.counts);
+  const { showTools, forget, maxChains = 16 } = options;
   const stored = { store: store.responses, showTools, forget };
   const background = backgroundResponses({
     store,
@@ -104,6 +127,7 @@ export async function chainHandler(options: ChainHandlerOptions): Promise<Served
     "POST /v1/completions": completionsEndpoint(service),
     "POST /v1/chains": chainsEndpoint(service),
     "DELETE /v1/chains/{id}": deleteChainEndpoint(forget, service),
+    "POST /v1/feedback": feedbackEndpoint(store.suspended, options.profile, options.annotate),
     "POST /v1/messages": messagesEndpoint(service, options),
     "POST /v1/messages/count_tokens": countTokensEndpoint(service),
     "POST /v1/responses/input_tokens": countTokensEndpoint(service, openaiResponses),
@@ -118,7 +142,21 @@ export async function chainHandler(options: ChainHandlerOptions): Promise<Served
     callers: known,
   });
   const settle = async (signal: AbortSignal): Promise<void> => {
-    await Promise.all([background.settle(signal), pages.settle(signal), shadowed?.settle(signal)]);
+    await Promise.all([
+      background.settle(signal),
+      pages.settle(signal),
+      shadowed?.settle(signal),
+      ...cascades.map((one) => one.settle()),
+    ]);
   };
   return { ...served, settle };
+}
+
+/** Writes the version on every chain that ends. */
+function ofVersion(version: string, finish: Finish | undefined): Finish {
+  return async (trajectory, request, chain) => {
+    const ended = (await finish?.(trajectory, request, chain)) ?? { kept: trajectory, served: trajectory };
+    const named = (one: Trajectory): Trajectory => ({ ...one, served: { ...one.served, version } });
+    return { kept: named(ended.kept), served: named(ended.served) };
+  };
 }

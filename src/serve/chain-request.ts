@@ -34,7 +34,6 @@ import { answerSchema, checkMedia, checkModel, type ToolChoice, toolChoice } fro
 
 /** What the chain is asked to do. */
 export interface ChainRequest {
-  /** Names the trajectory. */
   id: string;
   task: Task;
   /** What the caller told the model besides the question. */
@@ -47,17 +46,13 @@ export interface ChainRequest {
   store: boolean;
   /** The answer is shown while it is written. */
   stream: boolean;
-  /** The caller forbade tools. */
   noTools: boolean;
-  /** Whose a chain is. */
   owner: string;
   /** The answer must be JSON that follows this plain schema. */
   schema?: JsonSchema;
-  /** Tools that the caller runs itself. */
   clientTools: readonly ToolDescription[];
   /** The caller demands a call of one of these. */
   forced?: readonly ToolDescription[];
-  /** The chain that this request continues. */
   continues?: Continuation;
   /** What it is asked about, by value: only with the same is its chain continued as it is. */
   conversation: Conversation;
@@ -65,20 +60,19 @@ export interface ChainRequest {
   turnOf?(ended: Trajectory): string | undefined;
   /** Hand the state of a suspended chain to the caller. */
   carryState: boolean;
-  /** Texts at which the answer ends. */
   stop: readonly string[];
   /** Under which the model keeps its cache, where later requests may need it. */
   session: string;
 }
 
-/** What a request is read from. */
 export interface AskedOptions {
   wire: WireRequest;
   body: Json;
   caller: Caller;
+  /** Of the reply: its chain is named after it. */
+  key?: string;
   /** The tools among those of the request that the client runs. */
   functions?: readonly ToolDefinition[];
-  /** State that the client sent back. */
   sealed?: readonly string[];
   /** Ids of the client's calls that failed. */
   failed?: ReadonlySet<string>;
@@ -103,7 +97,7 @@ export async function chainRequest(service: ChainService, asked: AskedOptions): 
   const messages = withWords(wire.messages);
   const system = messages.filter(({ role }) => role === "system").map(({ content }) => content);
   const effort = asString(body["reasoning_effort"]) ?? asString(asObject(body["reasoning"])?.["effort"]) ?? "";
-  const id = newChainId();
+  const id = newChainId(asked.key);
   const store = body["store"] !== false;
   const settings = {
     id,
@@ -158,8 +152,8 @@ export async function chainRequest(service: ChainService, asked: AskedOptions): 
 }
 
 /** A name for a chain that can't be guessed: clients use it to continue the chain. */
-function newChainId(): string {
-  return `chain_${randomUUID().replaceAll("-", "")}`;
+function newChainId(key = randomUUID().replaceAll("-", "")): string {
+  return `chain_${key}`;
 }
 
 /** What user and assistant said; a model that was taught with its own tools has seen no calls among it. */

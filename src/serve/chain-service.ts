@@ -8,7 +8,7 @@ import { Refusal } from "../base/http/refusal.ts";
 import { type Release, semaphore } from "../base/work/limiter.ts";
 import type { ChainOptions } from "../chain/chain-options.ts";
 import { defaultLimits, type Limits } from "../chain/limits.ts";
-import { streamChain } from "../chain/stream-chain.ts";
+import { runChain } from "../chain/run-chain.ts";
 import { most } from "../core/budget.ts";
 import type { ChainEvent } from "../core/events.ts";
 import { defined } from "../core/json-value.ts";
@@ -16,7 +16,7 @@ import type { Model } from "../core/model.ts";
 import type { Profile } from "../core/profile.ts";
 import type { Task } from "../core/task.ts";
 import type { JsonSchema, Tool } from "../core/tool.ts";
-import type { Trajectory } from "../core/trajectory.ts";
+import type { Segment, Trajectory } from "../core/trajectory.ts";
 import type { Usage } from "../core/usage.ts";
 import { readJsonAnswer } from "../language/json-schema.ts";
 import { plainFor } from "../language/observation.ts";
@@ -27,7 +27,7 @@ import { type BestOfChains, startCandidates } from "./best-of-chains.ts";
 import type { ChainRequest } from "./chain-request.ts";
 import { asCall } from "./forced-call.ts";
 import type { Seal } from "./sealed-state.ts";
-import { type ServedEvent, servedEvents } from "./served-events.ts";
+import { type ServedEnd, type ServedEvent, servedEvents } from "./served-events.ts";
 import { cutAtStops } from "./stop-sequences.ts";
 import type { SuspendedChain, SuspendedChains } from "./store/suspended-chains.ts";
 
@@ -41,7 +41,6 @@ export type Finish = (
 export interface ChainServiceOptions {
   model: Model;
   profile: Profile;
-  /** The tools of a task. */
   toolsOf: (task: Task) => readonly Tool[];
   /** What chains of this model are run with; what a request sets takes precedence, within these limits. */
   defaults?: Pick<ChainOptions, "systemPrompt" | "limits" | "enforcement" | "sampling" | "prices">;
@@ -51,10 +50,14 @@ export interface ChainServiceOptions {
   maxChains?: number;
   /** Chains that may wait; 256 by default. More are refused with 429. */
   maxQueue?: number;
-  /** Answer each request with the best of several chains. */
+  /** Answer each request with the best of several chains. @internal */
   bestOf?: BestOfChains;
-  /** May change a chain that has ended, before it is shown. */
+  /** May change a chain that has ended, before it is shown. @internal */
   finish?: Finish;
+  /** Chains that may be kept are found again by their ids, also where no later turn needs them. */
+  recall?: boolean;
+  /** Watches the segments of a chain; where it says true, the chain is stopped and goes to `finish` as it is. @internal */
+  watch?: (profile: Profile) => (segment: Segment) => boolean;
   /** Called for every chain that has ended, whether its caller lets it be kept, and what its last request used. */
   onTrajectory?: (trajectory: Trajectory, mayKeep: boolean, usage: Usage) => void;
   /** Whether clients may bring tools of their own; by default where the model is told of its tools in a prompt. */
@@ -63,7 +66,9 @@ export interface ChainServiceOptions {
   media?: "refuse" | "ignore";
 }
 
-/** Runs chains, counted and queued. */
+/** A chain that has its place: runs it, tells what happens as it happens, and gives its end. It is called once. */
+export type ServedChain = (tell: (event: ServedEvent) => void) => Promise<ServedEnd>;
+
 export interface ChainService {
   readonly name: string;
   readonly profile: Profile;
@@ -74,21 +79,19 @@ export interface ChainService {
   readonly prompted: boolean;
   readonly media: "refuse" | "ignore";
   readonly suspended: SuspendedChains;
-  /** The profile with the tools of a request. */
   profileFor(request: Pick<ChainRequest, "clientTools" | "task">): Profile;
   readonly running: number;
   readonly waiting: number;
   /** Takes a place, or refuses with 429; callers share the places and the queue evenly. */
   place(owner: string, signal: AbortSignal): Promise<Release>;
-  /** Takes a place, or refuses with 429; the events of the chain follow. Leaving the loop early stops the chain. */
-  start(request: ChainRequest, signal: AbortSignal): Promise<AsyncGenerator<ServedEvent>>;
+  /** Takes a place, or refuses with 429. The signal stops the chain. */
+  start(request: ChainRequest, signal: AbortSignal): Promise<ServedChain>;
   /** Whether a name is one of this service's model. */
   knows(name: string | undefined): boolean;
 }
 
 const mostSchemas = 64;
 
-/** Everything that a request needs. */
 interface ResolvedChain {
   options: ChainOptions;
   /** The chain as it waits for its client. */
@@ -97,7 +100,11 @@ interface ResolvedChain {
 }
 
 /** A service over one model with its profile and tools; chains that a client is to continue wait in `suspended`. */
-export function chainService(options: ChainServiceOptions, suspended: SuspendedChains): ChainService {
+export function chainService(
+  options: ChainServiceOptions,
+  suspended: SuspendedChains,
+  reserve: (owner: string) => Promise<() => void> = async () => () => {},
+): ChainService {
   const { model, profile, defaults = {}, maxQueue = 256 } = options;
   const name = options.name ?? model.name;
   const places = semaphore(options.maxChains ?? 16);
@@ -178,7 +185,11 @@ export function chainService(options: ChainServiceOptions, suspended: SuspendedC
           }),
         limits: within(defaults.limits ?? {}, askedLimits(request, from?.usage, model)),
         // An engine in this process draws the same again where it is given no seed.
-        sampling: { ...(model.tokenizer && { seed: randomInt(2 ** 31) }), ...defaults.sampling, ...request.sampling },
+        sampling: {
+          ...(model.tokenizer && { seed: randomInt(2 ** 31) }),
+          ...defaults.sampling,
+          ...(options.watch ? defined({ seed: request.sampling.seed }) : request.sampling),
+        }, // a promise holds for the settings it was measured with
         signal,
       },
       suspend,
@@ -194,7 +205,17 @@ export function chainService(options: ChainServiceOptions, suspended: SuspendedC
         headers: { "retry-after": "2" },
       });
     }
-    return places.acquire(signal, owner);
+    const release = await places.acquire(signal, owner);
+    try {
+      const settled = await reserve(owner);
+      return () => {
+        settled();
+        release();
+      };
+    } catch (error) {
+      release();
+      throw error;
+    }
   }
 
   return {
@@ -218,34 +239,52 @@ export function chainService(options: ChainServiceOptions, suspended: SuspendedC
       await model.prepare?.(signal).catch(() => {}); // so that it is known what its server reads as special; the chain says what broke
       const chain = resolve(request, suspended.seal, signal);
       const release = await place(request.owner, signal);
-      return (async function* () {
+      return async (tell) => {
         try {
           const best = startCandidates(options.bestOf, request, chain.options, signal);
-          for await (const event of streamChain(request.task, chain.options)) {
-            if (event.type !== "chain-end") {
-              for (const served of chain.project(event)) yield served; // `yield*` costs three promises for each
-              continue;
-            }
-            const trajectory = owned(await best(event.trajectory), request);
-            const ended = await options.finish?.(trajectory, request, { profile, signal });
-            const shown = inForm(ended?.served ?? trajectory, request.schema);
-            const told = request.forced ? asCall(shown, request.forced) : shown;
-            const served = chain.project({ ...event, trajectory: told });
-            const end = served.at(-1);
-            const kept = chain.suspend(trajectory);
-            // The client gets its call only when the chain is stored.
-            if (trajectory.pending) await suspended.save(kept, request.store ? "disk" : "memory");
-            const turn = end?.type === "end" ? request.turnOf?.(end.trajectory) : undefined;
-            if (turn) await suspended.save({ ...kept, turn }, request.store ? "disk" : "memory").catch(() => {}); // the answer counts
-            if (end?.type === "end") options.onTrajectory?.(ended?.kept ?? shown, request.keep, end.usage);
-            yield* served;
+          const stop = new AbortController();
+          const hopeless = options.watch?.(profile);
+          const onEvent = (event: ChainEvent) => {
+            if (event.type === "segment-end" && hopeless?.(event.segment)) stop.abort();
+            if (event.type !== "chain-end") for (const served of chain.project(event)) tell(served);
+          };
+          const running = hopeless ? AbortSignal.any([signal, stop.signal]) : signal;
+          const ran = await runChain(request.task, { ...chain.options, signal: running, onEvent });
+          const trajectory = owned(await best(ran), request);
+          const ended = await options.finish?.(trajectory, request, { profile, signal });
+          for (const event of wayOf(ended?.served)) tell(event);
+          const shown = inForm(ended?.served ?? trajectory, request.schema);
+          const told = request.forced ? asCall(shown, request.forced) : shown;
+          const served = chain.project({ type: "chain-end", trajectory: told });
+          const end = served.pop() as ServedEnd;
+          const kept = chain.suspend(trajectory);
+          const where = request.store ? "disk" : "memory";
+          // The client gets its call only when the chain is stored.
+          if (trajectory.pending) await suspended.save(kept, where);
+          const turn = request.turnOf?.(end.trajectory);
+          const recall = options.recall === true && request.keep && !trajectory.pending;
+          if (turn || recall) {
+            const answered = { ...kept, trajectory: ended?.kept ?? trajectory, turn, kept: recall };
+            await suspended.save(answered, where).catch(() => {}); // the answer counts
           }
+          options.onTrajectory?.(ended?.kept ?? shown, request.keep, end.usage);
+          for (const event of served) tell(event);
+          return end;
         } finally {
           release();
         }
-      })();
+      };
     },
   };
+}
+
+/** Tells in every API that the answer is not the model's own, or that the model was not sure of it. */
+function* wayOf({ served }: Trajectory = {} as Trajectory): Generator<ServedEvent> {
+  const { via = "model", reason } = served?.cascade ?? {};
+  if (via === "model") return;
+  yield { type: "role-start", role: "escalation" };
+  yield { type: "role-delta", text: `${via === "old" ? "answered by the old system" : "the old system is down, answered by the model"}: ${reason}` }; // biome-ignore format: one sentence
+  yield { type: "role-end" };
 }
 
 /** The chain with the caller who may have it deleted. */

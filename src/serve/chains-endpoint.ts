@@ -32,17 +32,14 @@ export function chainsEndpoint(service: ChainService): Endpoint {
       asked.session = id;
       asked.continues = { chain: { owner, clientTools: [], session: id, trajectory: given }, results: {} };
     }
-    const events = await service.start(asked, request.signal);
+    const run = await service.start(asked, request.signal);
     let ended: Trajectory | undefined;
-    async function* shown() {
-      for await (const event of events) {
-        if (event.type === "end") ended = await settle(event, caller);
-        yield event;
-      }
-      yield "[DONE]";
-    }
     call.headers["x-coa-trajectory"] = asked.id;
-    return sendReply(call, shown(), { stream: asked.stream, whole: () => ended, named: true });
+    return sendReply(call, { stream: asked.stream, whole: () => ended, named: true }, async (emit) => {
+      const end = await run((event) => void emit([event]));
+      ended = await settle(end, caller);
+      await emit([end, "[DONE]"]);
+    });
   };
 }
 

@@ -7,14 +7,13 @@ import type { ChainService } from "./chain-service.ts";
 import type { Endpoint } from "./endpoint.ts";
 import { replyParts, replyStyles } from "./project/reply-parts.ts";
 import { checkHosted, requestFields } from "./request-fields.ts";
-import { replyEvents, sendReply } from "./send-reply.ts";
+import { replyOfChain, sendReply, wayHeader } from "./send-reply.ts";
 
 export interface ChatEndpointOptions {
   /** Show what tools returned among the reasoning. */
   observations?: boolean;
 }
 
-/** Answers one chat completion. */
 export function chatEndpoint(service: ChainService, options: ChatEndpointOptions): Endpoint {
   const { chat } = replyStyles;
   const style = options.observations ? { ...chat, observation: (output: string) => output } : chat;
@@ -26,8 +25,8 @@ export function chatEndpoint(service: ChainService, options: ChatEndpointOptions
       service,
       objectsOf(body["tools"]).filter((tool) => (tool["type"] ?? "function") !== "function"),
     );
-    const asked = await chainRequest(service, { wire, body, caller, functions: wire.tools });
     const key = id.slice(4);
+    const asked = await chainRequest(service, { wire, body, caller, key, functions: wire.tools });
     const writer = openaiChat.replyWriter({
       responseId: `chatcmpl-${key}`,
       model: service.name,
@@ -36,7 +35,8 @@ export function chatEndpoint(service: ChainService, options: ChatEndpointOptions
     });
     const chain = await service.start(asked, request.signal);
     call.headers["x-coa-trajectory"] = asked.id;
-    const events = replyEvents(chain, { writer, parts: replyParts(style, { key }), caller });
-    return sendReply(call, events, { stream: wire.stream === true, whole: writer.whole });
+    const reply = { writer, parts: replyParts(style, { key }), caller, way: wayHeader(call) };
+    const how = { stream: wire.stream === true, whole: writer.whole };
+    return sendReply(call, how, (emit) => replyOfChain(chain, reply, emit));
   };
 }

@@ -9,7 +9,6 @@ import { asObject } from "../core/json-value.ts";
 import type { ToolDescription } from "../core/profile.ts";
 import type { PendingCall } from "../core/trajectory.ts";
 
-/** A call that a client is to make. */
 export interface ClientCall {
   /** Without the prefix that each API has of its own. */
   id: string;
@@ -17,7 +16,6 @@ export interface ClientCall {
   input: unknown;
 }
 
-/** A pending call as clients are told of it. */
 export function clientCall(chainId: string, { id, tool, input }: PendingCall): ClientCall {
   return { id: `${chainId.replace(/^chain_/, "")}_${id.replace(/^call_/, "")}`, tool, input };
 }
@@ -28,7 +26,6 @@ export function callOf(id: string): { chain: string; call: string } | undefined 
   return found ? { chain: `chain_${found[1]}`, call: `call_${found[2]}` } : undefined;
 }
 
-/** Checks the functions of a request. */
 export function clientTools(functions: readonly ToolDefinition[]): ToolDescription[] {
   const names = new Set<string>();
   return functions.map(({ name, description = "", parameters }, index) => {

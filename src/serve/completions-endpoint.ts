@@ -12,10 +12,9 @@ import type { Tokenizer } from "../core/tokenizer.ts";
 import type { ChainService } from "./chain-service.ts";
 import type { Endpoint } from "./endpoint.ts";
 import { checkModel, requestFields } from "./request-fields.ts";
-import { sendReply } from "./send-reply.ts";
+import { type Emit, sendReply } from "./send-reply.ts";
 import { type StopCut, stopCut } from "./stop-sequences.ts";
 
-/** Answers one completion. */
 export function completionsEndpoint(service: ChainService): Endpoint {
   return async (call) => {
     const { request, caller, id } = call;
@@ -56,8 +55,10 @@ export function completionsEndpoint(service: ChainService): Endpoint {
     };
     const release = await service.place(caller.owner, request.signal);
     try {
-      const sent = completionEvents(events, writer, wanted, (written) => caller.spend(prompt.length + written, 0));
-      return await sendReply(call, sent, { stream: settings.stream === true, whole: writer.whole });
+      const spend = (written: number) => caller.spend(prompt.length + written, 0);
+      return await sendReply(call, { stream: settings.stream === true, whole: writer.whole }, (emit) =>
+        tellCompletion(events, writer, { ...wanted, spend }, emit),
+      );
     } finally {
       release();
     }
@@ -72,13 +73,13 @@ interface Wanted {
   stop: StopCut;
 }
 
-/** What the model samples, as events of the reply. The text stops before the stop string; ids are as they were sampled. */
-async function* completionEvents(
+/** Tells what the model samples. The text stops before the stop string; ids are as they were sampled. */
+async function tellCompletion(
   events: AsyncIterable<ContinueEvent>,
   writer: ReplyWriter,
-  { promptIds, tokenizer, stop }: Wanted,
-  spend: (written: number) => Promise<void>,
-): AsyncGenerator<unknown> {
+  { promptIds, tokenizer, stop, spend }: Wanted & { spend(written: number): Promise<void> },
+  emit: Emit,
+): Promise<void> {
   let first = true;
   let written = 0;
   const piece = (text: string, ids: readonly number[] = [], logprobs: readonly number[] = []): unknown[] => {
@@ -93,15 +94,15 @@ async function* completionEvents(
     for await (const event of events) {
       if (event.type === "delta") {
         written += event.tokens?.length ?? 0;
-        yield* piece(stop.add(event.text), event.tokens, event.logprobs);
+        await emit(piece(stop.add(event.text), event.tokens, event.logprobs));
         continue;
       }
       const rest = stop.rest();
-      if (rest !== "" || first) yield* piece(rest);
+      if (rest !== "" || first) void emit(piece(rest));
       const { finish, usage } = event;
       written = usage.completionTokens;
       const { cachedTokens = 0 } = usage;
-      yield* writer.end({ finish: finish === "length" ? "length" : "stop", usage: { ...usage, cachedTokens } });
+      await emit(writer.end({ finish: finish === "length" ? "length" : "stop", usage: { ...usage, cachedTokens } }));
       return;
     }
     throw new Refusal(502, "the model stopped before its answer was complete", { code: "model_failed" });

@@ -55,7 +55,6 @@ export function saidValue(messages: readonly Message[]): string {
   return fingerprint(JSON.stringify(values.filter((one) => one.length > 0)));
 }
 
-/** What a chain is continued with. */
 export interface Continuation {
   chain: SuspendedChain;
   /** By the ids of the chain's own calls. */

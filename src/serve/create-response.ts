@@ -3,37 +3,34 @@
  * request, its chain is started, and its events are made. What is to be stored is on disk before the last.
  */
 import { randomUUID } from "node:crypto";
-import { parse, Refusal, refusalOf } from "../base/http/refusal.ts";
+import { parse, Refusal, refusalOf, stopCause } from "../base/http/refusal.ts";
 import { readTools } from "../base/wire/openai-chat.ts";
 import { openaiResponses } from "../base/wire/openai-responses.ts";
 import { type ResponseWriter, responseWriter } from "../base/wire/write-response.ts";
+import { isAbort } from "../core/errors.ts";
 import { asArray, asObject, asString, type Json, objectsOf } from "../core/json-value.ts";
 import { chainRequest } from "./chain-request.ts";
 import type { ChainService } from "./chain-service.ts";
 import type { Caller } from "./keys.ts";
 import { replyParts, replyStyles } from "./project/reply-parts.ts";
 import { checkHosted, requestFields } from "./request-fields.ts";
-import { replyEvents } from "./send-reply.ts";
+import { type Emit, replyOfChain } from "./send-reply.ts";
 import type { ResponseStore, StoredResponse } from "./store/stored-responses.ts";
 
 export interface ResponsesOptions {
   store: ResponseStore;
   /** Show executed tools as `mcp_call` items to every client, not only to those that ask for hosted tools. */
   showTools?: boolean;
-  /** Removes a kept chain. */
   forget?: (id: string, owner: string) => Promise<boolean>;
 }
 
-/** A response that can be started. */
 export interface PreparedResponse {
   id: string;
   owner: string;
-  /** Names the trajectory. */
   chain: string;
   writer: ResponseWriter;
-  /** Runs the chain; the events of the response. What it failed with is told besides. */
-  events(signal: AbortSignal, failed?: (error: unknown) => void): AsyncGenerator<unknown>;
-  /** What is stored of it now. */
+  /** Runs the chain and tells the events of the response; what it failed with, where it did. */
+  run(signal: AbortSignal, emit: Emit): Promise<{ failed?: unknown }>;
   stored(status?: string): StoredResponse;
 }
 
@@ -57,17 +54,22 @@ export async function prepareResponse(
   const wanted = body["store"] !== false;
   const encrypt = asArray(body["include"]).includes("reasoning.encrypted_content");
   const carryState = encrypt || !wanted;
-  const asked = await chainRequest(service, { wire, body, caller, functions, sealed, carryState });
+  const key = id.slice(5);
+  const asked = await chainRequest(service, { wire, body, caller, key, functions, sealed, carryState });
   // A response in the background may be followed later.
   asked.stream ||= background;
+  const metadata: Json = { ...asObject(body["metadata"]), coa_trajectory_id: asked.id };
+  const way = (told: Record<string, string>) => {
+    for (const [name, value] of Object.entries(told)) metadata[`coa_${name.replace("-", "_")}`] = value;
+  };
   const writer = responseWriter({
     responseId: id,
     model: service.name,
     created: Math.floor(Date.now() / 1000),
-    request: { ...body, metadata: { ...asObject(body["metadata"]), coa_trajectory_id: asked.id } },
+    request: { ...body, metadata },
     ...(encrypt && { sealed: seal.close({ chain: asked.id }, caller.owner) }),
   });
-  const parts = replyParts(replyStyles.responses, { key: id.slice(5), showTools: hosted || showTools });
+  const parts = replyParts(replyStyles.responses, { key, showTools: hosted || showTools });
   const stored = (status?: string): StoredResponse => {
     const response = { ...writer.whole(), ...(status && { status }) };
     return { id, owner: caller.owner, previous: asString(body["previous_response_id"]), response, input };
@@ -75,20 +77,23 @@ export async function prepareResponse(
   const save = async (status?: string): Promise<void> => {
     if (wanted && !background) await store.save(stored(status)); // in the background it is stored from the start
   };
-  async function* events(signal: AbortSignal, failed?: (error: unknown) => void): AsyncGenerator<unknown> {
+  async function run(signal: AbortSignal, emit: Emit): Promise<{ failed?: unknown }> {
     const chain = await service.start(asked, signal);
     try {
-      yield* replyEvents(chain, { writer, parts, caller, save });
+      await replyOfChain(chain, { writer, parts, caller, save, way }, emit);
+      return {};
     } catch (error) {
-      const refused = refusalOf(error);
-      const last = signal.aborted ? [] : writer.fail(refused.code ?? "server_error", refused.message);
-      await save(signal.aborted ? "cancelled" : undefined).catch(() => {}); // where that is what failed
-      if (signal.aborted) throw error;
-      failed?.(error);
-      yield* last;
+      const failed = stopCause(signal, error);
+      const left = signal.aborted && isAbort(failed);
+      const { code, message } = refusalOf(failed);
+      const last = left ? [] : writer.fail(code ?? "server_error", message);
+      await save(left ? "cancelled" : undefined).catch(() => {}); // where that is what failed
+      if (left) throw error;
+      await emit(last);
+      return { failed };
     }
   }
-  return { id, owner: caller.owner, chain: asked.id, writer, events, stored };
+  return { id, owner: caller.owner, chain: asked.id, writer, run, stored };
 }
 
 /** The items of the request and of the conversation before it; references are replaced by the items that they name. */

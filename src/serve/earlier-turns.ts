@@ -40,7 +40,6 @@ export function withCalled(profile: Profile, messages: readonly Message[]): Prof
 export interface Telling {
   /** With a tag for every tool that was called. */
   profile: Profile;
-  /** Ids of calls that failed. */
   failed: ReadonlySet<string>;
   /** What the model reads as special tokens. */
   specialStrings: readonly string[];

@@ -2,7 +2,6 @@
 import type { Call as GuardedCall, Route } from "../base/http/guard.ts";
 import type { Caller } from "./keys.ts";
 
-/** A request that was let in. */
 export type Call = GuardedCall<Caller>;
 
 /** Answers a request; a value that it returns is sent as JSON. */

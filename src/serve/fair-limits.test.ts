@@ -38,6 +38,36 @@ describe("limits of a key", () => {
     });
   });
 
+  it("are reserved by what runs: requests sent together go over the budget by one at most", async () => {
+    const spends = 1000;
+    const gate = Promise.withResolvers<void>();
+    const model: Model = {
+      ...scriptedModel(good),
+      async *continue() {
+        await gate.promise;
+        yield { type: "delta", text: "<think>so</think><answer>Lyon</answer>" };
+        yield { type: "end", finish: "stop", usage: { promptTokens: spends - 10, completionTokens: 10 } };
+      },
+    };
+    const limited = [{ key: "key-of-anna", maxTokens: 3 * spends + 1 }];
+    const defaults = { enforcement: "report" as const };
+    await withServer({ keys: limited, model, maxChains: 64, defaults }, async (ask) => {
+      let refused = 0;
+      const one = async () => {
+        const { status } = await ask(path, chat, as("key-of-anna"));
+        if (status === 429 && ++refused === 36) gate.resolve(); // those that were let in end when the others were answered
+        return status;
+      };
+      const statuses = (count: number) => Promise.all(Array.from({ length: count }, one));
+      const ok = (all: number[]) => all.filter((status) => status === 200).length;
+      const together = await statuses(40);
+      assert.equal(ok(together), 4, "one may cross the line");
+      assert.ok(together.every((status) => status === 200 || status === 429));
+      const over = await ask(path, chat, as("key-of-anna"));
+      assert.equal(((await over.json()) as Loose).error.code, "insufficient_quota");
+    });
+  });
+
   it("count a call that its client cut off, of a chain and of the bare model", async () => {
     for (const [route, body] of [
       [path, chat],

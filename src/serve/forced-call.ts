@@ -27,7 +27,6 @@ function inputOf(schema: JsonSchema): JsonSchema {
   }
 }
 
-/** What the model is told. */
 export function forcedInstructions(tools: readonly ToolDescription[]): string {
   const told = tools.map(({ name, description, inputSchema }) => {
     return `${name}${description ? ` (${description})` : ""}, whose input follows ${JSON.stringify(inputSchema)}`;

@@ -127,7 +127,6 @@ function recorded({ reply, headers }: Call, recording: Recording): { own: Reply;
 
 const repeated = (reply: KeptReply) => ({ ...reply.headers, "idempotent-replayed": "true" });
 
-/** Gives a kept answer again. */
 function replay(kept: KeptReply, reply: Reply): void {
   const { status, body, form } = kept;
   if (form !== "stream") {
@@ -143,17 +142,15 @@ function replay(kept: KeptReply, reply: Reply): void {
 async function follow(recording: Recording, { reply, request }: Call): Promise<boolean> {
   const leave = join(recording, request.signal);
   try {
-    const pieces = recording.pieces.follow(0, request.signal);
-    const first = await pieces.next();
-    if (request.signal.aborted) return true;
-    if (first.done) {
-      if (!recording.failed) replay(recording.reply, reply);
-      return !recording.failed;
-    }
-    const writer = reply.stream(recording.reply.status, repeated(recording.reply));
-    await writer.write(first.value);
-    for await (const piece of pieces) await writer.write(piece);
-    if (recording.failed) reply.cut();
+    let writer: StreamWriter | undefined;
+    // To its end, also for a client that has left: what it is told then goes nowhere.
+    await recording.pieces.follow((pieces) => {
+      writer ??= reply.stream(recording.reply.status, repeated(recording.reply));
+      return writer.write(pieces.join(""));
+    });
+    if (!writer && !recording.failed) replay(recording.reply, reply);
+    if (!writer) return request.signal.aborted || !recording.failed;
+    if (recording.failed && !recording.stop.signal.aborted) reply.cut();
     else writer.end();
     return true;
   } finally {

@@ -1,6 +1,6 @@
 /**
  * How many requests a caller may send: keys with quotas. Requests of a key are counted by the minute, its tokens and dollars by
- * the day, by the month and in all, together for all servers of one store. Without keys every caller on this machine is admitted.
+ * the day, by the month and in all, together for all servers of one store; what runs here is reserved until it is counted. Without keys every caller on this machine is admitted.
  */
 
 import { createHash } from "node:crypto";
@@ -27,7 +27,6 @@ const keySchema = z.object({
   /** False: nothing of this key's requests is kept, whatever the server keeps. */
   keep: z.boolean().optional(),
 });
-/** A key and what it allows. */
 export type ServeKey = z.infer<typeof keySchema>;
 
 /** Reads a file of keys: one to a line, or a line of JSON with quotas; lines that begin with # are comments. */
@@ -62,21 +61,27 @@ export interface Caller {
   headers: Record<string, string>;
   /** Counts so many more requests, of which one body was made; refused where they are too many. */
   count(requests: number): Promise<void>;
-  /** Counts what its request used. */
   spend(tokens: number, usd: number): Promise<void>;
 }
 
-/** The callers of keys. */
 export interface Callers {
   /** The caller of a key; refused where the key has used up what it allows. */
   admit(entry: ServeKey | undefined): Promise<Caller>;
   /** The caller of a request that was admitted before; undefined where its key is not known any more. */
   ofOwner(owner: string): Caller | undefined;
+  /** Reserves what a chain may use until it has ended; refused where the budget has no room for it beside those under way. */
+  reserve(owner: string): Promise<() => void>;
 }
+
+/** What a chain is taken to use before a key has run one. */
+const firstTokens = 1000;
 
 /** Admits callers by what all servers have counted. */
 export function callers(keys: readonly ServeKey[], counts: () => Promise<Counts>): Callers {
   const owners = new Map(keys.map((entry) => [entry, createHash("sha256").update(entry.key).digest("base64url")]));
+  /** Chains under way by owner, and the most that one of them has used so far. */
+  const underWay = new Map(Array.from(owners.values(), (owner) => [owner, { chains: 0, tokens: firstTokens, usd: 0 }]));
+  const entryOf = (owner: string) => keys.find((one) => owners.get(one) === owner);
   const anyone: Caller = {
     name: "anyone",
     owner: "anyone",
@@ -110,21 +115,34 @@ export function callers(keys: readonly ServeKey[], counts: () => Promise<Counts>
           headers: { ...caller.headers, ...after },
         });
       },
-      spend: async (tokens, usd) => (await counts()).spend(owner, { tokens, usd }),
+      async spend(tokens, usd) {
+        const seen = underWay.get(owner)!;
+        Object.assign(seen, { tokens: Math.max(seen.tokens, tokens), usd: Math.max(seen.usd, usd) });
+        await (await counts()).spend(owner, { tokens, usd });
+      },
     };
     return caller;
   }
 
-  async function checkBudget(entry: ServeKey): Promise<void> {
+  async function checkBudget(entry: ServeKey, reserved = () => 0): Promise<void> {
     const budgets = [
       ["all", "", entry.maxTokens, entry.maxUsd],
       ["day", " for this day (UTC)", entry.maxTokensPerDay, entry.maxUsdPerDay],
       ["month", " for this month (UTC)", entry.maxTokensPerMonth, entry.maxUsdPerMonth],
     ] as const;
     if (budgets.every(([, , tokens, usd]) => tokens === undefined && usd === undefined)) return;
+    const before = reserved();
     const spent = await (await counts()).spent(owners.get(entry)!);
+    const chains = Math.max(before, reserved()); // one that has ended meanwhile may not be among what was spent
+    const each = underWay.get(owners.get(entry)!)!;
     for (const [period, words, tokens = Infinity, usd = Infinity] of budgets) {
-      if (spent[period].tokens < tokens && spent[period].usd < usd) continue;
+      const has = (count: number) =>
+        spent[period].tokens + count * each.tokens < tokens && spent[period].usd + count * each.usd < usd;
+      if (has(chains)) continue;
+      if (has(0)) {
+        const text = `the rest of the budget of this key${words} is reserved by its requests under way`;
+        throw new Refusal(429, text, { code: "rate_limit_exceeded", headers: { "retry-after": "1" } });
+      }
       // Trying again shortly would not help, and the openai client believes this header.
       const headers = { "x-should-retry": "false" };
       throw new Refusal(429, `the budget of this key${words} is used up`, { code: "insufficient_quota", headers });
@@ -140,8 +158,16 @@ export function callers(keys: readonly ServeKey[], counts: () => Promise<Counts>
       return caller;
     },
     ofOwner(owner) {
-      const entry = keys.find((one) => owners.get(one) === owner);
+      const entry = entryOf(owner);
       return entry ? callerOf(entry) : keys.length === 0 && owner === "anyone" ? anyone : undefined;
+    },
+    async reserve(owner) {
+      const entry = entryOf(owner);
+      const own = underWay.get(owner);
+      if (!entry || !own) return () => {};
+      await checkBudget(entry, () => own.chains);
+      own.chains++;
+      return () => void own.chains--;
     },
   };
 }

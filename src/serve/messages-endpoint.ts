@@ -11,11 +11,10 @@ import type { ChainService } from "./chain-service.ts";
 import type { Endpoint } from "./endpoint.ts";
 import { replyParts, replyStyles } from "./project/reply-parts.ts";
 import { checkHosted, checkModel, requestFields } from "./request-fields.ts";
-import { replyEvents, sendReply } from "./send-reply.ts";
+import { replyOfChain, sendReply, wayHeader } from "./send-reply.ts";
 
 const ping = eventText('{"type": "ping"}', "ping");
 
-/** Answers one message. */
 export function messagesEndpoint(service: ChainService, options: { showTools?: boolean }): Endpoint {
   return async (call) => {
     const { request, caller, id } = call;
@@ -25,15 +24,9 @@ export function messagesEndpoint(service: ChainService, options: { showTools?: b
     checkHosted(service, objectsOf(body["tools"]).filter((tool) => tool["input_schema"] === undefined && (tool["type"] ?? "custom") !== "custom")); // biome-ignore format: one condition
     // Clients that did not ask for thinking read the first block as the answer.
     const thinks = /^(?:enabled|adaptive)$/.test(asString(asObject(body["thinking"])?.["type"]) ?? "");
-    const asked = await chainRequest(service, {
-      wire,
-      body,
-      caller,
-      functions,
-      ...carriedBy(body),
-      carryState: thinks,
-    });
     const key = id.slice(4);
+    const carried = { ...carriedBy(body), carryState: thinks };
+    const asked = await chainRequest(service, { wire, body, caller, key, functions, ...carried });
     // Clients send thinking back with a signature: blocks need one, whether or not it holds a state.
     const facts = { responseId: `msg_${key}`, model: service.name, sealed: asked.id };
     const writer = anthropicMessages.replyWriter(facts);
@@ -42,8 +35,9 @@ export function messagesEndpoint(service: ChainService, options: { showTools?: b
     const parts: typeof all = (event) => all(event).filter(({ type }) => thinks || type !== "reasoning");
     const chain = await service.start(asked, request.signal);
     Object.assign(call.headers, { "request-id": id, "x-coa-trajectory": asked.id });
-    const events = replyEvents(chain, { writer, parts, caller });
-    return sendReply(call, events, { stream: wire.stream === true, whole: writer.whole, named: true, ping });
+    const reply = { writer, parts, caller, way: wayHeader(call) };
+    const how = { stream: wire.stream === true, whole: writer.whole, named: true, ping };
+    return sendReply(call, how, (emit) => replyOfChain(chain, reply, emit));
   };
 }
 

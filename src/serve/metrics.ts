@@ -3,10 +3,8 @@ import type { Trajectory } from "../core/trajectory.ts";
 
 type Labels = Readonly<Record<string, string | number>>;
 
-/** Counts, and shows what was counted. */
 export interface Metrics {
   add(name: string, labels: Labels, amount?: number): void;
-  /** Counts a time in a histogram. */
   time(name: string, labels: Labels, seconds: number): void;
   /** The page; `gauges` are read at this moment. */
   text(gauges: Readonly<Record<string, number>>): string;
@@ -23,6 +21,9 @@ const help: Record<string, string> = {
   coa_shadow_total: "Requests answered by the old system, by whether the chain beside it agrees.",
   coa_shadow_seconds_total: "Time to the answer of requests in the shadow, by system.",
   coa_fallback_total: "Requests passed on to the old system, by reason.",
+  coa_cascade_total: "Requests of a cascade, by which way the answer came and why.",
+  coa_audit_total: "Audited requests, by whether the old system says something else.",
+  coa_cascade_alerts_total: "Kinds of questions for which the promise no longer holds.",
   coa_chains_running: "Chains under way.",
   coa_chains_waiting: "Chains in the queue.",
 };
@@ -66,7 +67,6 @@ export function metrics(): Metrics {
   return counted;
 }
 
-/** Counts a chain that has ended. */
 export function countChain(to: Metrics, { ending, usage }: Trajectory): void {
   to.add("coa_chains_total", { ending: ending.reason });
   to.add("coa_tokens_total", { kind: "prompt" }, usage.promptTokens);

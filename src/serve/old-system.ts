@@ -13,10 +13,11 @@ import type { ChatModel, ChatReply } from "../core/model.ts";
 import type { Task } from "../core/task.ts";
 import type { Trajectory } from "../core/trajectory.ts";
 import { addUsage, usageOfCall } from "../core/usage.ts";
+import { type ServedCascade, type ServedCascadeOptions, servedCascade } from "../switch/serve-cascade.ts";
 import type { ChainRequest } from "./chain-request.ts";
 import type { ChainService, Finish } from "./chain-service.ts";
 import type { Metrics } from "./metrics.ts";
-import { endingEvents } from "./served-events.ts";
+import { endingEvents, type ServedEnd } from "./served-events.ts";
 
 /** Whether two answers to a task say the same; null where that can't be told. */
 export type Agree = (task: Task, oldAnswer: string, chainAnswer: string | null) => Promise<boolean | null>;
@@ -26,10 +27,12 @@ export interface OldSystemOptions {
   shadow?: ChatModel;
   /** Asked where the chain has no answer, or one that its own check gives less than `trust`. */
   fallback?: ChatModel;
-  /** How answers of shadow and chain are compared; the same text without regard to case and spaces by default. */
+  /** How answers of shadow and chain are compared; the same text without regard to case and spaces by default. @internal */
   agree?: Agree;
   /** The least score of a check that is trusted; 3 by default. */
   trust?: number;
+  /** Decides by a fitted cascade instead of the check. @internal */
+  cascade?: Pick<ServedCascadeOptions<ChainRequest>, "cascade" | "audit" | "name" | "whenDown" | "perHour" | "onAlert">;
 }
 
 interface OldAnswer {
@@ -37,7 +40,6 @@ interface OldAnswer {
   ms: number;
 }
 
-/** Asks the old system what the caller asked. */
 async function askOld(old: ChatModel, request: ChainRequest, signal: AbortSignal): Promise<OldAnswer> {
   const { task, instructions, sampling } = request;
   const system: Message[] = instructions === undefined ? [] : [{ role: "system", content: instructions }];
@@ -45,6 +47,23 @@ async function askOld(old: ChatModel, request: ChainRequest, signal: AbortSignal
   const started = performance.now();
   const reply = await old.chat({ messages, temperature: sampling.temperature, signal });
   return { reply, ms: performance.now() - started };
+}
+
+/** A cascade between the chain and the fallback. */
+export function cascadeOver(
+  { fallback, agree = sameWords, cascade }: OldSystemOptions & Required<Pick<OldSystemOptions, "fallback" | "cascade">>,
+  metrics: Metrics,
+): ServedCascade<ChainRequest> {
+  return servedCascade({
+    ...cascade,
+    async ask(request, signal) {
+      const { reply, ms } = await askOld(fallback, request, signal);
+      return { model: fallback.name, text: reply.text, ms, usage: reply.usage };
+    },
+    agree: ({ task }, old, model) => agree(task, old, model),
+    refuse: (message, code) => new Refusal(503, message, { code, headers: { "retry-after": "30" } }),
+    count: (name, labels) => metrics.add(name, labels),
+  });
 }
 
 /** What is done when a chain ended: the fallback is asked where it is needed. */
@@ -120,7 +139,7 @@ export function shadowPairs(options: OldSystemOptions & { shadow: ChatModel }, m
         asked.set(request, old);
         // The caller may disconnect or have its answer long before: the chain continues for the comparison.
         const chain = (async () => {
-          for await (const _ of await service.start(request, stop.signal));
+          await (await service.start(request, stop.signal))(() => {});
         })()
           .catch(() => metrics.add("coa_shadow_total", { agrees: "not-run" }))
           .finally(() => running.delete(chain));
@@ -129,9 +148,12 @@ export function shadowPairs(options: OldSystemOptions & { shadow: ChatModel }, m
           if (signal.aborted) throw error;
           throw new Refusal(502, `the old system failed: ${messageOf(error)}`, { code: "shadow_failed" });
         });
-        return (async function* () {
-          yield* endingEvents(oldTrajectory(request, shadow.name, reply, service));
-        })();
+        const events = endingEvents(oldTrajectory(request, shadow.name, reply, service));
+        const end = events.pop() as ServedEnd;
+        return async (tell) => {
+          for (const event of events) tell(event);
+          return end;
+        };
       },
       async settle(signal) {
         const late = () => stop.abort(new DOMException("the server stops", "AbortError"));

@@ -1,6 +1,6 @@
 /** A task as trainers send it: whole under `task`, or as a question with its right answers. */
 import { Refusal } from "../base/http/refusal.ts";
-import { asObject, asString, type Json } from "../core/json-value.ts";
+import { asObject, asString, type Json, parseJson } from "../core/json-value.ts";
 import { defineTask, type Task, type TaskKind, taskKinds, taskSchema } from "../core/task.ts";
 
 /** Reads the task of an item. `graded`: without right answers it is refused; else a question is enough. */
@@ -23,17 +23,36 @@ export function readTask(item: Json, { id, graded }: { id: string; graded: boole
 }
 
 /** Names under which data sets of trainers keep the right answers: verl, Search-R1 (`target`), slime, and ours. */
-const goldNames = ["ground_truth", "target", "answers", "answer", "label"];
+const goldNames = [
+  "ground_truth",
+  "target",
+  "answers",
+  "answer",
+  "label",
+  "labels",
+  "gold",
+  "solution",
+  "reward_model",
+];
+
+/** The one field of an object that holds the right answers. */
+function goldIn(gold: Json): string | undefined {
+  const named = Object.keys(gold).filter((name) => goldNames.includes(name));
+  return named.length === 1 ? named[0] : undefined;
+}
 
 /** Right answers in any shape that trainers send; none where they are not known. A shape that is not understood is refused. */
 function rightAnswers(gold: unknown): string[] {
   if (gold === undefined || gold === null) return [];
-  if (typeof gold === "string") return [gold];
+  if (typeof gold === "string") {
+    const inside = gold.trimStart().startsWith("{") ? asObject(parseJson(gold)) : undefined; // columns are often JSON in a text
+    return inside && goldIn(inside) !== undefined ? rightAnswers(inside) : [gold];
+  }
   if (typeof gold === "number" || typeof gold === "boolean") return [String(gold)];
   if (Array.isArray(gold)) return gold.flatMap(rightAnswers);
+  const named = goldIn(gold as Json);
+  if (named !== undefined) return rightAnswers((gold as Json)[named]);
   const fields = Object.keys(gold);
-  const named = fields.filter((name) => goldNames.includes(name));
-  if (named.length === 1) return rightAnswers((gold as Json)[named[0]!]);
   const wanted = "a text, a number, a list of them, or an object with one of";
   const given = fields.map((name) => `"${name}"`).join(", ") || "no field";
   throw new Refusal(400, `right answers are ${wanted} ${goldNames.join(", ")}; not an object with ${given}`, {

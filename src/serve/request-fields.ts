@@ -38,7 +38,6 @@ const named = z.looseObject({ name: z.string() });
 const functions = <T extends z.ZodType>(shape: T) =>
   z.array(z.union([z.looseObject({ type: z.string().refine((type) => type !== "function") }), shape])).nullish();
 
-/** The fields of a request of each API. */
 export const requestFields = {
   chat: z.looseObject({
     ...sampled,

@@ -7,10 +7,9 @@ import type { BackgroundResponses } from "./background-responses.ts";
 import type { ChainService } from "./chain-service.ts";
 import { prepareResponse, type ResponsesOptions } from "./create-response.ts";
 import type { Call, Endpoint } from "./endpoint.ts";
-import { sendEvents, sendReply } from "./send-reply.ts";
+import { eventWriter, sendReply } from "./send-reply.ts";
 import type { ResponseStore } from "./store/stored-responses.ts";
 
-/** The routes of the API. */
 export function responsesEndpoints(
   service: ChainService,
   options: ResponsesOptions,
@@ -58,27 +57,25 @@ function create(service: ChainService, options: ResponsesOptions, running: Backg
     if (background && body["store"] === false)
       throw new Refusal(400, "a response in the background must be stored", { param: "store" });
     const prepared = await prepareResponse(service, options, body, caller);
-    const { id, chain, writer, events } = prepared;
+    const { id, chain, writer } = prepared;
     call.headers["x-coa-trajectory"] = chain;
     if (background) {
       const queued = prepared.stored("queued").response;
       await running.start(prepared, body);
       return stream ? send(call, (await running.follow(id, 0, request.signal))!) : queued;
     }
-    let fault: unknown;
-    const told = events(request.signal, (error) => {
-      fault = error;
+    return sendReply(call, { stream, whole: writer.whole, named: true }, async (emit) => {
+      const { failed } = await prepared.run(request.signal, emit);
+      if (!stream && failed !== undefined) throw failed; // as a request is refused
     });
-    const whole = () => {
-      if (fault !== undefined) throw fault; // one that failed is refused as a request is
-      return writer.whole();
-    };
-    return sendReply(call, told, { stream, whole, named: true });
   };
 }
 
-const send = (call: Call, events: AsyncIterable<unknown>): Promise<void> =>
-  streamReply(call, {}, (opened) => sendEvents(opened, events, true));
+const send = (call: Call, events: AsyncIterable<readonly unknown[]>): Promise<void> =>
+  streamReply(call, {}, async (opened) => {
+    const emit = eventWriter(opened, true);
+    for await (const some of events) await emit(some);
+  });
 
 async function get(call: Call, store: ResponseStore, running: BackgroundResponses): Promise<unknown> {
   const { request, caller } = call;

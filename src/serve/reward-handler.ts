@@ -20,7 +20,6 @@ export interface RewardHandlerOptions extends ServeOptions {
   concurrency?: number;
 }
 
-/** What one answer earned. */
 interface Verdict {
   reward: number | null;
   correct: boolean | null;
@@ -30,7 +29,6 @@ interface Verdict {
   format: boolean | null;
 }
 
-/** Serves rewards. */
 export function rewardHandler(options: RewardHandlerOptions): ServedHandler {
   const { grader, concurrency = 8 } = options;
   const verdictOf = async (item: Json, signal: AbortSignal): Promise<Verdict> => {

@@ -35,7 +35,6 @@ export interface RolloutHandlerOptions extends ServeOptions {
   /** The model behind an address of a trainer. It must work on token ids. */
   policyAt: (address: PolicyAddress) => Promise<Model> | Model;
   profile: Profile;
-  /** The tools of a task. */
   toolsOf: (task: Task) => readonly Tool[];
   /** What a finished chain earned; without it every reward is null. */
   reward?: Reward;
@@ -58,7 +57,6 @@ const silenceMs = 30_000;
 const deadlineMs = 3_600_000;
 const here = "this server";
 
-/** Serves rollouts. */
 export function rolloutHandler(options: RolloutHandlerOptions): ServedHandler {
   const { policyAt, toolsOf, profile, maxChains = 64, maxQueue = 4096, reward } = options;
   const counted = metrics();

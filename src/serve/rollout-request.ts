@@ -8,9 +8,7 @@ import type { Task } from "../core/task.ts";
 import type { Lease, PolicyAddress } from "../train/workers/worker-protocol.ts";
 import { readTask } from "./read-task.ts";
 
-/** One chain to run. */
 export interface RolloutJob extends Pick<Lease, "seed" | "sample">, NonNullable<Lease["chain"]> {
-  /** Which item of the request. */
   item: number;
   task: Task;
   withTrajectory: boolean;

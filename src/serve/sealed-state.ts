@@ -12,7 +12,6 @@ import { deflateRawSync, inflateRawSync } from "node:zlib";
 import { Refusal } from "../base/http/refusal.ts";
 import { UsageError } from "../core/errors.ts";
 
-/** Seals and opens. */
 export interface Seal {
   /** The value as text that only this server reads, for this owner; undefined where it is too large to be handed out. */
   close(value: unknown, owner: string): string | undefined;
@@ -37,7 +36,6 @@ export function isSealed(text: string): boolean {
   return text.startsWith(prefix);
 }
 
-/** A seal. */
 export function openSeal(options: SealOptions = {}): Seal {
   const { keys = [randomBytes(32)], lifeMs = 24 * 3_600_000, maxBytes = 16 * 2 ** 20, now = Date.now } = options;
   const bound = (owner: string) => Buffer.from(`${prefix}${owner}`);

@@ -1,45 +1,57 @@
 /** The end of every endpoint that answers with a reply: sent whole, or as a stream of the events that it is made of. */
-import { type EventStream, streamReply } from "../base/http/event-stream.ts";
+import { type EventStream, type StreamOptions, streamReply } from "../base/http/event-stream.ts";
+import { eventText } from "../base/http/server-events.ts";
 import type { ReplyWriter } from "../base/wire/reply-writer.ts";
-import { asObject, asString } from "../core/json-value.ts";
+import { asObject, asString, defined } from "../core/json-value.ts";
+import type { ServedChain } from "./chain-service.ts";
 import type { Call } from "./endpoint.ts";
 import type { Caller } from "./keys.ts";
 import { replyEnd, type replyParts } from "./project/reply-parts.ts";
-import type { ServedEvent } from "./served-events.ts";
 import { settle } from "./settle.ts";
 
-export interface SentReply {
+/** Takes events as they come, without another promise for each; what it returns resolves when there is room for more. */
+export type Emit = (events: readonly unknown[]) => Promise<void> | undefined;
+
+export interface SentReply extends Omit<StreamOptions, "errorName"> {
   stream: boolean;
   /** The reply, once its events are over. */
   whole(): unknown;
   /** Events travel under the name of their type. */
   named?: boolean;
-  /** Text that keeps the connection open. */
-  ping?: string;
 }
 
-/** Sends a reply: its events, or what it is once they are over. */
+/** Sends a reply: its events as `work` makes them, or what it is once they are over. */
 export async function sendReply(
   call: Call,
-  events: AsyncIterable<unknown>,
-  { stream, whole, named, ping }: SentReply,
+  { stream, whole, named, ...options }: SentReply,
+  work: (emit: Emit) => Promise<void>,
 ): Promise<unknown> {
-  if (stream) {
-    const errorName = named ? "error" : undefined;
-    return streamReply(call, { ping, errorName }, (opened) => sendEvents(opened, events, named));
-  }
-  for await (const _ of events);
+  if (stream)
+    return streamReply(call, { ...options, errorName: named ? "error" : undefined }, (opened) =>
+      work(eventWriter(opened, named)),
+    );
+  await work(() => undefined);
   return whole();
 }
 
-/** Writes events as they come; a slow reader slows them. */
-export async function sendEvents(stream: EventStream, events: AsyncIterable<unknown>, named = false): Promise<void> {
-  for await (const event of events) {
-    const text = typeof event === "string" ? event : JSON.stringify(event);
-    const full = stream.write(text, named ? asString(asObject(event)?.["type"]) : undefined);
-    if (full) await full;
-  }
+/** Writes events to a stream, those that come together in one piece. */
+export function eventWriter(stream: EventStream, named = false): Emit {
+  return (events) => {
+    let text = "";
+    for (const event of events) {
+      const data = typeof event === "string" ? event : JSON.stringify(event);
+      text += eventText(data, named ? asString(asObject(event)?.["type"]) : undefined);
+    }
+    return text === "" ? undefined : stream.send(text);
+  };
 }
+
+/** Names in a header which way the answer came; the headers of a stream are gone by then, its reasoning names it. */
+export const wayHeader =
+  ({ headers }: Pick<Call, "headers">) =>
+  (way: Record<string, string>): void => {
+    for (const [name, value] of Object.entries(way)) headers[`x-coa-${name}`] = value;
+  };
 
 export interface ReplyOfChain {
   writer: ReplyWriter;
@@ -47,20 +59,21 @@ export interface ReplyOfChain {
   caller: Caller;
   /** Called before the last events are sent. */
   save?(): Promise<void>;
+  /** Called with the way that the answer came, before the last events. */
+  way?(way: Record<string, string>): void;
 }
 
-/** The events of a reply that a chain makes; what it used is counted for its caller. */
-export async function* replyEvents(chain: AsyncIterable<ServedEvent>, reply: ReplyOfChain): AsyncGenerator<unknown> {
+/** Runs a chain as a reply and tells its events; what it used is counted for its caller. */
+export async function replyOfChain(run: ServedChain, reply: ReplyOfChain, emit: Emit): Promise<void> {
   const { writer, parts, caller } = reply;
-  for (const event of writer.begin()) yield event; // `yield*` costs three promises for each
-  for await (const served of chain) {
-    if (served.type !== "end") {
-      for (const part of parts(served)) for (const event of writer.add(part)) yield event;
-      continue;
-    }
-    await settle(served, caller);
-    const last = writer.end(replyEnd(served));
-    await reply.save?.();
-    for (const event of last) yield event;
-  }
+  void emit(writer.begin());
+  const end = await run((served) => {
+    for (const part of parts(served)) void emit(writer.add(part));
+  });
+  await settle(end, caller);
+  const { cascade, version } = end.trajectory.served ?? {};
+  reply.way?.(defined({ "answered-by": cascade?.via, version }));
+  const last = writer.end(replyEnd(end));
+  await reply.save?.();
+  await emit(last);
 }

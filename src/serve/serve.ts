@@ -1,10 +1,13 @@
 /**
  * A served handler on a port. A server that others can reach needs a key; without one it listens on this machine only.
- * When asked to stop it takes no new requests, lets what is under way end within a time, and closes.
+ * When asked to stop it says that it is not ready while it still takes requests, so that balancers find out; then it takes no
+ * more, lets what is under way end within a time, tells the rest that it stops, and closes.
  */
 
 import { type Listening, listen } from "../base/http/listen.ts";
+import { Refusal } from "../base/http/refusal.ts";
 import { checkOptions, optionNames } from "../base/work/check-options.ts";
+import { sleep } from "../base/work/limiter.ts";
 import type { ServedHandler } from "./served-handler.ts";
 
 export interface PortOptions {
@@ -13,23 +16,29 @@ export interface PortOptions {
   host?: string;
 }
 
+const stopping = new Refusal(503, "the server is stopping", {
+  code: "server_stopping",
+  headers: { "retry-after": "5" },
+});
+
 const serveNames = optionNames<PortOptions>()("port host");
 
 /** Puts a handler on a port; resolves when it accepts requests. */
 export async function serve(
   served: ServedHandler,
   options: PortOptions = {},
-): Promise<Pick<Listening, "origin" | "port" | "pending"> & { stop(maxMs: number): Promise<void> }> {
+): Promise<Pick<Listening, "origin" | "port" | "pending"> & { stop(maxMs: number, graceMs?: number): Promise<void> }> {
   checkOptions("serve", options, serveNames);
   const listening = await listen(served, options);
   return {
     origin: listening.origin,
     port: listening.port,
     pending: listening.pending,
-    async stop(maxMs) {
+    async stop(maxMs, graceMs = 0) {
+      if (served.leave() && graceMs > 0) await sleep(graceMs);
       served.stopAccepting();
       const late = AbortSignal.timeout(maxMs);
-      await listening.drain(maxMs);
+      await listening.drain(maxMs, () => served.stop(stopping));
       await served.settle?.(late);
     },
   };

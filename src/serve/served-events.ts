@@ -25,6 +25,9 @@ export type ServedEvent =
   /** `usage` is what this request used: of a continued chain only the rest. `stop` is the text at which the answer was cut. */
   | { type: "end"; trajectory: Trajectory; usage: Usage; stop?: string };
 
+/** The last event of a chain. */
+export type ServedEnd = Extract<ServedEvent, { type: "end" }>;
+
 export interface ServedEventsOptions {
   /** Tools that the client runs; neither their calls nor their results are shown as ours. */
   clientTools?: ReadonlySet<string>;

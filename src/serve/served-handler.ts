@@ -4,6 +4,7 @@
  */
 import { packageVersion } from "../base/files/package-version.ts";
 import { type Guarded, type GuardSettings, guarded, logFault } from "../base/http/guard.ts";
+import { replyJson } from "../base/http/handler.ts";
 import { apiErrorBody } from "./api-error.ts";
 import type { Endpoint } from "./endpoint.ts";
 import { idempotentReplies } from "./idempotent-replies.ts";
@@ -20,13 +21,14 @@ export interface ServeOptions extends Omit<GuardSettings, "keys"> {
 
 /** A handler, and what its owner needs besides. */
 export interface ServedHandler extends Guarded {
+  /** Says from now on that it is not ready; true where anyone has asked for that, as balancers do. */
+  leave(): boolean;
   /** Refuses new requests from now on, because the server stops. */
   stopAccepting(): void;
   /** Waits for work that continues after its request; stops it when the signal aborts. */
   settle?(signal: AbortSignal): Promise<void>;
 }
 
-/** What a handler has made already. */
 export interface ServedParts {
   counted?: Metrics;
   /** Read for the metrics page. */
@@ -43,7 +45,6 @@ function onceOpened(): () => Promise<ServeStore> {
   return () => (opened ??= openServeStore());
 }
 
-/** Puts endpoints behind the guard. */
 export function servedHandler(
   endpoints: Readonly<Record<string, Endpoint>>,
   options: ServeOptions,
@@ -53,10 +54,14 @@ export function servedHandler(
   const again = idempotentReplies(async () => (await store()).replies);
   const { admit } = known ?? callers(keys, async () => (await store()).counts);
   let accepting = true;
+  let ready = true;
+  let watched = false;
   const table: Record<string, Endpoint> = {
     "GET /health": () => ({ status: "ok" }),
-    "GET /ready": ({ reply }) =>
-      reply.send(accepting ? 200 : 503, JSON.stringify({ ready: accepting }), { "content-type": "application/json" }),
+    "GET /ready": ({ reply }) => {
+      watched = true;
+      replyJson(reply, ready ? 200 : 503, { ready });
+    },
     "GET /version": () => ({ version: packageVersion() }),
     "GET /metrics": ({ reply }) => {
       const gauges = { coa_chains_running: load?.running ?? 0, coa_chains_waiting: load?.waiting ?? 0 };
@@ -92,8 +97,12 @@ export function servedHandler(
   });
   return {
     ...served,
+    leave() {
+      ready = false;
+      return watched;
+    },
     stopAccepting() {
-      accepting = false;
+      ready = accepting = false;
     },
   };
 }

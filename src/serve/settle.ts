@@ -4,13 +4,10 @@ import type { Ending } from "../core/ending.ts";
 import { CoaError } from "../core/errors.ts";
 import type { Trajectory } from "../core/trajectory.ts";
 import type { Caller } from "./keys.ts";
-import type { ServedEvent } from "./served-events.ts";
+import type { ServedEnd } from "./served-events.ts";
 
 /** Counts the chain; throws where the model behind it failed or the caller stopped it. */
-export async function settle(
-  { trajectory, usage }: Extract<ServedEvent, { type: "end" }>,
-  caller: Caller,
-): Promise<Trajectory> {
+export async function settle({ trajectory, usage }: ServedEnd, caller: Caller): Promise<Trajectory> {
   await caller.spend(usage.billedTokens, usage.costUsd);
   if (trajectory.ending.reason === "error") throw failure(trajectory.ending);
   if (trajectory.ending.reason === "aborted") throw new DOMException("the client left", "AbortError");

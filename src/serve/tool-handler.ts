@@ -24,7 +24,6 @@ export interface ToolHandlerOptions extends ServeOptions {
   routes?: Readonly<Record<string, Route>>;
 }
 
-/** Serves tools. */
 export function toolHandler(options: ToolHandlerOptions): ServedHandler {
   const { concurrency = 8, maxCharacters = 100_000 } = options;
   const byName = new Map(options.tools.map((tool) => [tool.name, tool]));

@@ -12,18 +12,19 @@ import { chainRequest } from "./chain-request.ts";
 import type { ChainService } from "./chain-service.ts";
 import type { Call, Endpoint } from "./endpoint.ts";
 import { uiProjection } from "./project/ui.ts";
-import { sendEvents } from "./send-reply.ts";
+import { type Emit, eventWriter } from "./send-reply.ts";
 import { settle } from "./settle.ts";
 
 /** Chats of two keys may have the same id. */
 const keyOf = (chat: string, { owner }: Call["caller"]) => `${owner}\n${chat}`;
 
-/** The two routes. */
 export function uiEndpoints(service: ChainService, runs: BackgroundRuns): Record<string, Endpoint> {
   function follow(run: BackgroundRun, call: Call): Promise<void> {
+    const { signal } = call.request;
     return streamReply(call, { headers: { "x-vercel-ai-ui-message-stream": "v1" } }, async (stream) => {
       stream.open();
-      await sendEvents(stream, run.follow(call.request.signal));
+      await run.follow(signal, eventWriter(stream));
+      if (!run.ended) await stream.write('{"type":"abort"}'); // the server stops
       await stream.write("[DONE]");
     });
   }
@@ -35,19 +36,19 @@ export function uiEndpoints(service: ChainService, runs: BackgroundRuns): Record
       const { messages, media } = uiMessages(body);
       const lost = media ? { lost: ["media" as const] } : {};
       const wire = { model: asString(body["model"]), messages, tools: [], stream: true, ...lost };
-      const asked = await chainRequest(service, { wire, body, caller: call.caller });
-      const messageId = `msg_${call.id.slice(4)}`;
+      const key = call.id.slice(4);
+      const asked = await chainRequest(service, { wire, body, caller: call.caller, key });
+      const messageId = `msg_${key}`;
       const projection = uiProjection({ messageId, model: service.name, trajectoryId: asked.id });
-      async function* parts(signal: AbortSignal): AsyncGenerator<Json> {
+      async function parts(signal: AbortSignal, emit: Emit): Promise<void> {
         try {
-          const events = await service.start(asked, signal);
-          yield* projection.begin();
-          for await (const event of events) {
-            if (event.type === "end") await settle(event, call.caller);
-            yield* projection.add(event);
-          }
+          const chain = await service.start(asked, signal);
+          void emit(projection.begin());
+          const end = await chain((event) => void emit(projection.add(event)));
+          await settle(end, call.caller);
+          void emit(projection.add(end));
         } catch (error) {
-          yield* signal.aborted ? [{ type: "abort" }] : projection.fail(refusalOf(error).message);
+          void emit(signal.aborted ? [{ type: "abort" }] : projection.fail(refusalOf(error).message));
         }
       }
       call.headers["x-coa-trajectory"] = asked.id;
@@ -55,7 +56,7 @@ export function uiEndpoints(service: ChainService, runs: BackgroundRuns): Record
     },
     async "GET /api/chat/{id}/stream"(call) {
       const run = runs.find(keyOf(call.request.params["id"]!, call.caller));
-      if (!run || run.ended) return call.reply.send(204, "", call.headers);
+      if (!run) return call.reply.send(204, "", call.headers);
       await follow(run, call);
     },
   };

@@ -8,7 +8,8 @@ import { eventsOf } from "../../src/base/http/server-events.ts";
 import { defineTool } from "../../src/core/tool.ts";
 import { taskGrader } from "../../src/graders/grade-task.ts";
 import { mhqaProfile } from "../../src/language/profiles.ts";
-import { chainHandler, rewardHandler, toolHandler } from "../../src/serve/index.ts";
+import { chainHandler, rewardHandler } from "../../src/serve/index.ts";
+import { toolHandler } from "../../src/serve/tool-handler.ts";
 import { scriptedModel, tableTool } from "../../src/testing/index.ts";
 import { good } from "../fixtures/serve-server.ts";
 

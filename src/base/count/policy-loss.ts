@@ -114,7 +114,6 @@ export function tokenLoss(
 
 /** What the tokens of one example came to. */
 export interface ExampleFigures {
-  /** Sum over its tokens. */
   loss: number;
   /** Tokens with a weight or advantage. */
   tokens: number;

@@ -10,7 +10,6 @@ import { type CountTokens, messageTokens, toolTokens } from "./token-estimate.ts
 
 /** One model call of a run, as far as its cost needs it. */
 export interface CountedCall {
-  /** What the agent saw. */
   messages: readonly Message[];
   /** Tool definitions it was given; they come before the messages. */
   tools: readonly object[];

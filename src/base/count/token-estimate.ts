@@ -5,7 +5,6 @@
 import type { Message } from "../../core/message.ts";
 import type { ChatRequest } from "../../core/model.ts";
 
-/** Counts tokens of a text. */
 export type CountTokens = (text: string) => number;
 
 /** A cautious guess: four ASCII characters or one other character to a token. */
@@ -33,7 +32,6 @@ export function toolTokens(tools: readonly object[] | undefined, countTokens: Co
   return once(tools, countTokens, () => countTokens(JSON.stringify(tools)));
 }
 
-/** Tokens of a whole request. */
 export function requestTokens(
   request: Pick<ChatRequest, "messages" | "tools">,
   countTokens: CountTokens = estimateTokens,

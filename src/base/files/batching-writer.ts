@@ -7,7 +7,6 @@ import type { FileHandle } from "node:fs/promises";
 import { CoaError, messageOf } from "../../core/errors.ts";
 import { writeAll } from "./disk.ts";
 
-/** A file that is open for appending. */
 export interface OpenFile {
   file: string;
   handle: FileHandle;

@@ -104,7 +104,6 @@ export function tellMissing(file: string, part: string, { onBad }: ReadOptions):
   else process.emitWarning(`${file}: ${message}`);
 }
 
-/** Finds recorded calls. */
 export interface Replay<Call> {
   readonly size: number;
   add(call: Call): void;

@@ -3,9 +3,8 @@
  * resumes, one with another is refused with the first difference named. While a claim is held no other process can
  * claim the folder.
  */
-
 import { existsSync } from "node:fs";
-import { readdir, rm } from "node:fs/promises";
+import { readdir, rm, stat } from "node:fs/promises";
 import { join, parse } from "node:path";
 import { type Hint, UsageError } from "../../core/errors.ts";
 import { fingerprint } from "../../core/fingerprint.ts";
@@ -17,8 +16,10 @@ import {
   type Manifest,
   type ManifestKind,
   type ManifestProgress,
+  manifestBeside,
   manifestName,
   readManifest,
+  readManifestFile,
 } from "./manifest.ts";
 import { packageVersion } from "./package-version.ts";
 import { writeJson } from "./write-file.ts";
@@ -39,15 +40,12 @@ export interface ClaimedFolder {
   readonly manifest: Manifest;
   /** Work of an earlier process is there. */
   readonly resumed: boolean;
-  /** Writes how far the work is. */
   report(progress: Omit<ManifestProgress, "updatedAt">): Promise<void>;
   release(): Promise<void>;
 }
 
-/** The lock of a claimed folder. */
 export const lockName = ".lock";
 
-/** Claims a folder for a configuration. */
 export async function claimFolder(
   path: string,
   claim: Claim,
@@ -172,4 +170,34 @@ async function clear(path: string, before: Manifest | undefined): Promise<void> 
   // The manifest last: a crash in between leaves a folder that is still known as ours.
   for (const name of names.sort((a, b) => Number(a === manifestName) - Number(b === manifestName)))
     await rm(join(path, name), { recursive: true, force: true });
+}
+
+/** A file that belongs to this work. */
+export interface ClaimedFile {
+  readonly manifest: Manifest;
+  report(progress: Omit<ManifestProgress, "updatedAt">): Promise<void>;
+}
+
+/**
+ * A single file of records belongs to one configuration too: its manifest is beside it. The file's own writer holds the
+ * lock, so open that first. A file without a manifest (made by hand) is taken over as it is.
+ */
+export async function claimFile(file: string, claim: Claim, options: { hint?: Hint } = {}): Promise<ClaimedFile> {
+  const path = manifestBeside(file);
+  const wanted = manifestOf(claim);
+  // Without records a manifest claims nothing: the file was deleted to start again, or the first start wrote nothing.
+  const { size } = await stat(file).catch(() => ({ size: 0 }));
+  const before = size > 0 ? await readManifestFile(path) : undefined;
+  if (before) refuseOther(file, before, wanted, options.hint);
+  let manifest = before ?? wanted;
+  if (!before) await writeJson(path, manifest);
+  return {
+    get manifest() {
+      return manifest;
+    },
+    async report(progress) {
+      manifest = { ...manifest, progress: { ...progress, updatedAt: new Date().toISOString() } };
+      await writeJson(path, manifest);
+    },
+  };
 }

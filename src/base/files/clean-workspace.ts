@@ -8,7 +8,6 @@ import { join } from "node:path";
 import { listWorkspace } from "./workspace.ts";
 import { bytesOf } from "./workspace-status.ts";
 
-/** Something that can be deleted. */
 export interface Removable {
   path: string;
   bytes: number;
@@ -39,7 +38,6 @@ export async function findRemovable(root: string, now: () => number = Date.now):
   return sized.filter(({ bytes }) => bytes > 0);
 }
 
-/** Deletes what was found. */
 export async function removeAll(found: readonly Removable[]): Promise<void> {
   for (const { path } of found) await rm(path, { recursive: true, force: true });
 }

@@ -10,7 +10,6 @@ export type Disk = Pick<
   "open" | "rename" | "rm" | "mkdir" | "readdir" | "access" | "link" | "readFile" | "unlink" | "stat"
 >;
 
-/** The machine's own file system. */
 export const nodeDisk: Disk = files;
 
 /** Records and state are as confidential as the traffic they hold: files of their owner alone. */
@@ -42,7 +41,6 @@ export async function syncPath(disk: Disk, path: string): Promise<void> {
   }
 }
 
-/** Whether something exists at a path. */
 export function exists(disk: Disk, path: string): Promise<boolean> {
   return disk.access(path).then(
     () => true,

@@ -1,5 +1,5 @@
 /** Files: JSONL, manifests, the workspace. Every export is named here, one by one; what is not here is not public. */
-export { jsonlJournal, openJsonl } from "./open-jsonl.ts";
-export { readAllJsonl, readJsonl } from "./read-jsonl.ts";
-export { openWorkspace, type Workspace } from "./workspace.ts";
-export { writeFolder } from "./write-folder.ts";
+
+export type { Resume } from "./claim-folder.ts";
+export { type JsonlWriter, jsonlJournal, type OpenOptions, openJsonl } from "./open-jsonl.ts";
+export { type BadLine, type ReadOptions, readAllJsonl, readJsonl } from "./read-jsonl.ts";

@@ -12,7 +12,6 @@ export interface LineCutter {
   readonly held: number;
 }
 
-/** Cuts blocks into lines. */
 export function lineCutter(): LineCutter {
   const parts: Buffer[] = [];
   let held = 0;
@@ -47,7 +46,6 @@ export interface Line {
   offset: number;
   /** Its bytes without the newline. */
   length: number;
-  /** Its newline was there. */
   complete: boolean;
 }
 

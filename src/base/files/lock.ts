@@ -16,7 +16,6 @@ import { sleep } from "../work/limiter.ts";
 import { type Disk, nodeDisk, writeAll } from "./disk.ts";
 import { makeFolder } from "./make-folder.ts";
 
-/** A held lock. */
 export interface Lock {
   release(): Promise<void>;
 }

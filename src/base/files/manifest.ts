@@ -9,10 +9,8 @@ import { z } from "zod";
 import { CoaError } from "../../core/errors.ts";
 import { readJsonIfThere } from "./read-json.ts";
 
-/** The name of the file. */
 export const manifestName = "manifest.json";
 
-/** What kinds of folders stages leave. */
 const manifestKinds = [
   "recordings",
   "team-runs",
@@ -35,7 +33,6 @@ const lineageSchema = z.object({
   fingerprint: z.string().optional(),
   records: z.number().optional(),
 });
-/** One input of a stage. */
 export type Lineage = z.infer<typeof lineageSchema>;
 
 const progressSchema = z.object({
@@ -46,7 +43,6 @@ const progressSchema = z.object({
   figures: z.record(z.string(), z.union([z.number(), z.string()])).optional(),
   updatedAt: z.string(),
 });
-/** How far the work is. */
 export type ManifestProgress = z.infer<typeof progressSchema>;
 
 const manifestSchema = z.object({

@@ -6,7 +6,6 @@ import { type ModelUse, modelUseSchema } from "../../core/model-use.ts";
 import { readJsonIfThere } from "./read-json.ts";
 import { writeJson } from "./write-file.ts";
 
-/** The name of the file in a model's folder. */
 const modelUseName = "coa.json";
 
 /** What a model's folder says of its use; undefined where it says nothing. Runs no code, opens no connection. */

@@ -32,6 +32,7 @@ export interface OpenOptions {
   sync?: boolean;
   /** Take `<file>.lock` so that no second process writes here. Default true. */
   lock?: boolean;
+  /** @internal */
   disk?: Disk;
 }
 
@@ -55,6 +56,16 @@ export async function openJsonl<T>(file: string, options: OpenOptions = {}): Pro
   } catch (error) {
     await lock?.release();
     throw error;
+  }
+}
+
+/** Appends one record to a file that others append to as well: the lock is held for this line only. */
+export async function appendLine(file: string, record: unknown): Promise<void> {
+  const writer = await openJsonl(file);
+  try {
+    await writer.append(record);
+  } finally {
+    await writer.close();
   }
 }
 

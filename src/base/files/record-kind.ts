@@ -5,7 +5,6 @@
 import type { TeamRun } from "../../core/team-run.ts";
 import type { Trajectory } from "../../core/trajectory.ts";
 
-/** What a file holds. */
 export type FileKind =
   | "runs"
   | "chains"

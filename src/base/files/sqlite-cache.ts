@@ -8,7 +8,6 @@ export interface CacheShape {
   /** Raised when tables change. */
   version: number;
   schema: string;
-  /** Settings of the connection. */
   pragmas: string;
 }
 

@@ -3,7 +3,6 @@ import { CoaError } from "../../core/errors.ts";
 
 const block = 512;
 
-/** An archive of these files. */
 export function writeTar(files: Readonly<Record<string, Uint8Array>>): Uint8Array {
   const parts: Uint8Array[] = [];
   for (const [name, data] of Object.entries(files)) {

@@ -6,7 +6,6 @@ import { type Lineage, type ManifestKind, type ManifestProgress, readManifest } 
 import type { WorkState } from "./work-state.ts";
 import { listWorkspace, type WorkspaceEntry } from "./workspace.ts";
 
-/** One stage's work. */
 export interface StatusEntry {
   path: string;
   bytes: number;
@@ -15,15 +14,12 @@ export interface StatusEntry {
   progress?: ManifestProgress;
   /** Work whose process was killed is `stopped`, whatever its manifest says. */
   state?: WorkState;
-  /** What it was made from. */
   inputs: { role: string; path?: string; records?: number }[];
   /** What of it has changed or is gone; empty where it is up to date. */
   stale: string[];
-  /** Why its manifest can't be read. */
   problem?: string;
 }
 
-/** Everything in a workspace, oldest first. */
 export async function workspaceStatus(root: string): Promise<StatusEntry[]> {
   return Promise.all((await listWorkspace(root)).map((entry) => statusOf(root, entry)));
 }

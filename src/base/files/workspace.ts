@@ -10,9 +10,7 @@ import { writeFileAtomically } from "./write-file.ts";
 
 export interface Workspace {
   readonly root: string;
-  /** A path inside the workspace. */
   path(...parts: string[]): string;
-  /** The same, with the folder made. */
   folder(...parts: string[]): Promise<string>;
   freeBytes(): Promise<number>;
 }
@@ -22,7 +20,6 @@ export function workspaceRoot(): string {
   return resolve(process.env["COA_HOME"] ?? ".coa");
 }
 
-/** Opens (and makes) a workspace. */
 export async function openWorkspace(root = workspaceRoot()): Promise<Workspace> {
   const absolute = resolve(root);
   await makeFolder(absolute);

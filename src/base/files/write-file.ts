@@ -33,7 +33,6 @@ export async function writeFileAtomically(
   }
 }
 
-/** Writes a value as indented JSON, all or nothing. */
 export function writeJson(path: string, value: unknown, disk: Disk = nodeDisk): Promise<void> {
   return writeFileAtomically(path, `${JSON.stringify(value, null, 2)}\n`, disk);
 }

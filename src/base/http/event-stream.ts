@@ -1,23 +1,25 @@
 /** Writes a stream of server-sent events: opened with the first event, so that a refusal before it keeps its own status. */
+import { isAbort } from "../../core/errors.ts";
 import type { Call } from "./guard.ts";
 import type { StreamWriter } from "./handler.ts";
+import { stopCause } from "./refusal.ts";
 import { eventText, keepAliveText } from "./server-events.ts";
 
 const keepAliveMs = 15_000;
 
-/** Writes events. */
 export interface EventStream {
   /** Sends the headers now; otherwise the first event does. */
   open(): void;
   /** Resolves when there is room for more. */
   write(data: string, name?: string): Promise<void> | undefined;
+  /** The same for events that are text already. */
+  send(text: string): Promise<void> | undefined;
 }
 
 export interface StreamOptions {
   headers?: Record<string, string>;
   /** Text that keeps the connection open while a chain thinks. */
   ping?: string;
-  /** Name of the event that tells of an error. */
   errorName?: string;
 }
 
@@ -40,12 +42,14 @@ export async function streamReply(
     timer = setInterval(() => void writer!.write(ping), keepAliveMs).unref();
     return writer;
   };
-  const write = (data: string, name?: string) => open().write(eventText(data, name));
+  const send = (text: string) => open().write(text);
+  const write = (data: string, name?: string) => send(eventText(data, name));
   try {
-    await work({ open, write });
+    await work({ open, write, send });
   } catch (error) {
-    if (!writer || request.signal.aborted) throw error;
-    await write(JSON.stringify(errorBody(error)), errorName);
+    const cause = stopCause(request.signal, error);
+    if (!writer || isAbort(cause)) throw error;
+    await write(JSON.stringify(errorBody(cause)), errorName);
   } finally {
     clearInterval(timer);
     writer?.end();

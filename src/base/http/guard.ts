@@ -12,11 +12,10 @@ import { asObject, defined, type Json } from "../../core/json-value.ts";
 import { printable } from "../../core/printable.ts";
 import { type AccessOptions, checkOrigin, corsHeaders, keyFinder, keyOf, preflightHeaders } from "./access.ts";
 import { fetchHandler, type Handler, type HttpRequest, type Reply, replyJson } from "./handler.ts";
-import { type Protocol, parse, Refusal, refusalOf, statusOf } from "./refusal.ts";
+import { type Protocol, parse, Refusal, refusalOf, statusOf, stopCause } from "./refusal.ts";
 import { type BodyMeter, jsonOf, unpack } from "./request-body.ts";
 import { routeFinder } from "./routes.ts";
 
-/** A request that was let in. */
 export interface Call<Caller = unknown> {
   request: HttpRequest;
   reply: Reply;
@@ -25,11 +24,8 @@ export interface Call<Caller = unknown> {
   id: string;
   /** Headers that its answer carries; what is added here goes with them. */
   headers: Record<string, string>;
-  /** The body as it came. */
   raw(): Promise<Buffer>;
-  /** The body, unpacked. */
   bytes(): Promise<Buffer>;
-  /** The body as a JSON object. */
   json(): Promise<Json>;
   /** An error in the shape of this API. */
   errorBody(error: unknown): unknown;
@@ -88,17 +84,18 @@ export interface GuardOptions<Caller, Key extends string | { key: string }> exte
   protocol?: Protocol;
   /** False while the server stops. */
   accepting?: () => boolean;
-  /** Headers of every answer. */
   headers?: Record<string, string>;
 }
 
-/** A handler behind the guard. */
 export interface Guarded {
+  /** @internal */
   handler: Handler;
   /** The same for frameworks that speak fetch. */
   fetch(request: Request): Promise<Response>;
-  /** Whether callers need a key. */
+  /** @internal */
   keyed: boolean;
+  /** Breaks off what still runs: streams end with this refusal, other requests are answered with it. @internal */
+  stop(reason: Refusal): void;
 }
 
 /** Puts routes, or one route for everything, behind the guard. */
@@ -117,6 +114,7 @@ export function guarded<Caller = undefined, Key extends string | { key: string }
   const isOpen = options.isOpen ?? (() => false);
   const find = typeof served === "function" ? undefined : routeFinder(served);
   const findKey = keyFinder(keys.map((own) => ({ own, key: typeof own === "string" ? own : own.key })));
+  const running = new Set<AbortController>();
   const meter: BodyMeter = { held: 0, max: options.maxHeldBytes ?? Math.max(most.heldBytes, 2 * maxBodyBytes) };
 
   const callerOf = async (header: HttpRequest["header"]) => {
@@ -129,8 +127,14 @@ export function guarded<Caller = undefined, Key extends string | { key: string }
     throw new Refusal(401, options.keyText ?? text, { code: "invalid_api_key" });
   };
 
-  const handler: Handler = async (request, plain) => {
+  const handler: Handler = async (given, plain) => {
     const started = performance.now();
+    const stop = new AbortController();
+    const request = { ...given, signal: stop.signal };
+    const leave = () => stop.abort(given.signal.reason);
+    if (given.signal.aborted) leave();
+    given.signal.addEventListener("abort", leave, { once: true });
+    running.add(stop);
     const id = `req_${randomUUID().replaceAll("-", "")}`;
     const headers: Record<string, string> = { ...options.headers, "x-request-id": id };
     let status = 200;
@@ -188,7 +192,8 @@ export function guarded<Caller = undefined, Key extends string | { key: string }
       const { work, params } = found ?? { work: served as Route<Caller>, params: {} };
       const value = await work({ request: { ...request, params }, reply, caller, id, headers, raw, bytes, json, errorBody }); // biome-ignore format: one call
       if (value !== undefined) replyJson(reply, 200, value);
-    } catch (error) {
+    } catch (thrown) {
+      const error = stopCause(request.signal, thrown);
       if (request.signal.aborted && isAbort(error)) status = 499;
       else {
         const refused = refusalOf(error, protocol);
@@ -197,6 +202,7 @@ export function guarded<Caller = undefined, Key extends string | { key: string }
         else replyJson(reply, refused.status, body, refused.headers);
       }
     } finally {
+      running.delete(stop);
       meter.held -= held;
       const { method, path } = request;
       const ms = performance.now() - started;
@@ -210,7 +216,8 @@ export function guarded<Caller = undefined, Key extends string | { key: string }
       }
     }
   };
-  return { handler, fetch: fetchHandler(handler), keyed: keys.length > 0 };
+  const stop = (reason: Refusal) => running.forEach((one) => void one.abort(reason));
+  return { handler, fetch: fetchHandler(handler), keyed: keys.length > 0, stop };
 }
 
 /** A route whose body has this form; another is refused. */

@@ -14,9 +14,8 @@ export interface HttpOptions extends RetryOptions {
   /** Silence after which a call is given up. */
   stallMs?: number;
   connectTimeoutMs?: number;
-  /** Connections to one server. */
   connections?: number;
-  /** What breaks when a call fails, for messages; a model server by default. */
+  /** What breaks when a call fails, for messages; a model server by default. @internal */
   boundary?: Boundary;
 }
 
@@ -52,7 +51,6 @@ const retryableStatus = new Set([408, 409, 425, 429, 500, 502, 503, 504, 520, 52
 export class HttpError extends CoaError {
   readonly status: number | undefined;
   readonly retryAfterMs: number | undefined;
-  /** What the server wrote. */
   readonly body: string;
 
   constructor(

@@ -21,17 +21,18 @@ export interface ListenOptions {
   onHttp2?: () => void;
 }
 
-/** A server that listens. */
 export interface Listening {
   /** `http://127.0.0.1:PORT`. */
   origin: string;
   port: number;
-  /** Requests under way. */
   pending(): number;
-  /** Takes no new connections and waits until what is under way has ended, or that long; then closes. */
-  drain(maxMs: number): Promise<void>;
+  /** Takes no new connections and waits until what is under way has ended, or that long; then `late` may end it, and it closes. */
+  drain(maxMs: number, late?: () => void): Promise<void>;
   close(): Promise<void>;
 }
+
+/** How long a client gets to read how its answer ended. */
+const lastWordsMs = 2000;
 
 /** Starts a server; resolves when it accepts connections. A bare handler answers this machine alone. */
 export async function listen(served: Handler | Guarded, options: ListenOptions = {}): Promise<Listening> {
@@ -76,11 +77,15 @@ export async function listen(served: Handler | Guarded, options: ListenOptions =
     port,
     pending: () => pending.size,
     close,
-    async drain(maxMs) {
+    async drain(maxMs, late) {
       draining = true;
       server.close();
       server.closeIdleConnections();
-      await within(maxMs, Promise.allSettled(pending));
+      const ended = Promise.allSettled(pending);
+      if (!(await within(maxMs, ended))) {
+        late?.();
+        if (late) await within(lastWordsMs, ended);
+      }
       await close();
     },
   };

@@ -3,7 +3,7 @@
  * table for all servers; anything else is a bug: its words stay in the log, because they may say what no caller should know.
  */
 import type { z } from "zod";
-import { type Boundary, CoaError, messageOf } from "../../core/errors.ts";
+import { type Boundary, CoaError, isAbort, messageOf } from "../../core/errors.ts";
 
 export interface RefusalOptions {
   /** A stable word: `model_not_found`, `invalid_api_key`. */
@@ -49,7 +49,6 @@ const statusOfProtocol = {
 /** A protocol with statuses of its own. */
 export type Protocol = keyof typeof statusOfProtocol;
 
-/** The status that an error is answered with. */
 export function statusOf(error: unknown, protocol?: Protocol): number {
   const { code } = error as { code?: unknown };
   const own: Record<string, number> = protocol ? statusOfProtocol[protocol] : {};
@@ -59,7 +58,6 @@ export function statusOf(error: unknown, protocol?: Protocol): number {
   return own[error.boundary] ?? statusOfBoundary[error.boundary] ?? 500;
 }
 
-/** Any error as a refusal. */
 export function refusalOf(error: unknown, protocol?: Protocol): Refusal {
   const status = statusOf(error, protocol);
   if (error instanceof Refusal && error.status === status) return error;
@@ -67,6 +65,11 @@ export function refusalOf(error: unknown, protocol?: Protocol): Refusal {
   const { code, param, headers } = error as Refusal;
   const message = status === 502 ? withoutAddresses(messageOf(error)) : messageOf(error);
   return new Refusal(status, message, { code: code ?? undefined, param: param ?? undefined, headers, cause: error });
+}
+
+/** Why work broke off: where its signal stopped it, that has the reason. */
+export function stopCause(signal: AbortSignal, error: unknown): unknown {
+  return signal.aborted && isAbort(error) ? signal.reason : error;
 }
 
 /** A text without addresses of what stands behind this server: they are for the log, not for callers. */

@@ -5,15 +5,16 @@
  */
 import { isSecretName, redactedText } from "./secret-names.ts";
 import { redactShapes } from "./secret-shapes.ts";
+import { redactCommands, redactTold } from "./told-secrets.ts";
 
 /** A text without secrets. */
 export function redactText(text: string): string {
-  return redactAssignments(redactAddresses(redactShapes(text)));
+  return redactTold(redactAssignments(redactCommands(redactAddresses(redactShapes(text)))));
 }
 
 // `scheme://user:password@host`; the user's name stays, it tells which account it was. `host:8080/x@y` is a port and a path.
 const password = /(?<=:\/\/[^\s/?#@:"'<>\\]{0,128}:)(?!\d{1,5}(?:[/?#]|$))[^\s@"'<>\\]{1,256}(?=@)/g;
-const tokenAsUser = /(?<=:\/\/)(?=[^@\d]{0,64}\d)[A-Za-z0-9_~.%-]{16,256}(?=@)/g;
+const tokenAsUser = /(?<=:\/\/)(?=[^@\d]{0,64}\d)[A-Za-z0-9_~.%-]{16,256}(?=@|:\[redacted\]@)/g;
 
 function redactAddresses(text: string): string {
   return text.includes("://") ? text.replace(password, redactedText).replace(tokenAsUser, redactedText) : text;
@@ -22,7 +23,7 @@ function redactAddresses(text: string): string {
 // name=value, name: value, "name": "value", --name=value, environ["name"] = "value", also with escaped quotes and in addresses
 // inside addresses. A name has a bound, so that a long run of letters is not looked at again from each of its letters.
 const assignment =
-  /((?:[?&]|%(?:3[Ff]|26|3[Bb]|23)|(?<![A-Za-z0-9_.-])-{0,2})[A-Za-z](?:[A-Za-z0-9_.-]|%5[Ff]|%2[Dd]){1,80})(\\{0,3}["']?\]?\s{0,3}(?:[:=]|%3[Dd])\s{0,3}(\\{0,3}["'`])?)/g;
+  /((?:[?&]|%(?:3[Ff]|26|3[Bb]|23)|(?<![A-Za-z0-9_.-])[-_]{0,2})[A-Za-z](?:[A-Za-z0-9_.-]|%5[Ff]|%2[Dd]){1,80})(\\{0,3}["']?\]?\s{0,3}(?:[:=]|%3[Dd])\s{0,3}(\\{0,3}["'`])?)/g;
 const assigned = /[^\s"'\\&,;#<>{}()[\]]{6,4096}/y;
 /** A value in quotes may contain spaces; it ends with the quote it began with. */
 const quoted: Readonly<Record<string, RegExp>> = {
@@ -38,30 +39,24 @@ const namedValue = /(\b(?:key|name)=["'])([A-Za-z0-9_.:-]{2,80})(["']\s{1,4}valu
 // --token value, set -x SOME_API_KEY value
 const given =
   /(?<!\S)(--[A-Za-z][A-Za-z0-9_.-]{1,80}|[A-Z][A-Z0-9_]{2,80})([ \t]{1,4}["'`]?)([A-Za-z0-9_.~+/=][A-Za-z0-9_.~+/=-]{7,4096})/g;
-const userFlag = /((?<!\S)(?:-u|--user|--proxy-user)[ =]["']?[^\s:"']{1,128}:)[^\s"']{1,256}/g;
-// mysql -pvalue, sshpass -p value
-const shortFlag =
-  /((?<![A-Za-z])(?:(?:mysql|mariadb)(?:dump|admin|import|-[a-z]{1,10})?(?:[ \t]{1,4}[^\s|;&]{1,100}){0,10}?[ \t]{1,4}-p|sshpass[ \t]{1,4}-p[ \t]{0,4})["']?)[^\s"'[]{1,256}/g;
-// In prose: "my API key is ...", "**Password:** ...", "login ada password ...".
-const told =
-  /\b((?:api|access|secret|private|licen[cs]e)[ _-]?key|(?:access|api|auth|bearer|secret) token|password|passphrase|client secret)((?:\*\*)?:?(?:\*\*)?\s{1,3}(?:is:? |was |to |of )?["'`*]{0,3})(?=[^\s\d"'`]{0,64}\d)([A-Za-z0-9_.~+/=!$%^-]{8,4096})/gi;
-// The same in other languages: "Passwort ist ...", "mot de passe : ...", "la contraseña es ...".
-const toldElsewhere =
-  /((?<![A-Za-z])(?:pass?wort|kennwort|(?:api|zugangs)-?schlüssel|mot de passe|contraseña|clave|senha|wachtwoord|hasło|пароль|密码|密碼|パスワード|비밀번호)\s{0,3}(?:[:=：]|(?:ist|lautet|war|est|es|é|is|to|jest|это)(?=[\s:])|是|为|は|는)?:?\s{0,3}["'`*]{0,3})(?=[^\s\d"'`]{0,64}\d)(?=\d{0,64}[A-Za-z])[A-Za-z0-9_.~+/=!$%^#@-]{5,4096}/gi;
+// password: >- with the value in the lines after it.
+const block =
+  /((?<![A-Za-z0-9])[A-Za-z][A-Za-z0-9_.-]{1,80})(:[ \t]{0,3}[>|][-+]?[ \t]{0,3}\r?\n[ \t]{1,40})\S[^\r\n]{0,4096}/g;
+// Pwd=two words; in a connection string.
+const connection = /(;\s{0,3}(?:pwd|password)\s{0,3}=\s{0,3})[^;"'\r\n[]{1,256}(?=;|["'\r\n]|$)/gi;
+const input = /<input\b[^<>]{0,1000}>/gi;
 
 function redactAssignments(text: string): string {
   const clean = redactElements(text)
-    .replace(told, (whole, name: string, between: string, value: string) =>
-      /[A-Za-z]/.test(value.slice(0, 200)) ? `${name}${between}${redactedText}` : whole,
-    )
     .replace(given, (whole, name: string, between: string, value: string) =>
       isSecretName(name.replace(/^--/, "")) && (name.startsWith("--") || /\d/.test(value.slice(0, 200)))
         ? `${name}${between}${redactedText}`
         : whole,
     )
-    .replace(shortFlag, `$1${redactedText}`)
-    .replace(toldElsewhere, `$1${redactedText}`)
-    .replace(userFlag, `$1${redactedText}`)
+    .replace(block, (whole, name: string, between: string) =>
+      isSecretName(name) ? `${name}${between}${redactedText}` : whole,
+    )
+    .replace(connection, `$1${redactedText}`)
     .replace(header, (whole, name: string, between: string, value: string) =>
       value.includes(redactedText) ? whole : `${name}${between}${redactedText}`,
     );
@@ -94,6 +89,9 @@ function redactElements(text: string): string {
     )
     .replace(namedValue, (whole, before: string, name: string, between: string, quote: string) =>
       isSecretName(name) ? `${before}${name}${between}${redactedText}${quote}` : whole,
+    )
+    .replace(input, (tag) =>
+      /type=["']?password/i.test(tag) ? tag.replace(/(\bvalue=)("[^"]*"|'[^']*')/i, `$1"${redactedText}"`) : tag,
     );
 }
 

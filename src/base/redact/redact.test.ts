@@ -141,6 +141,33 @@ describe("redactSecrets", () => {
       assert.doesNotMatch(JSON.stringify(redactSecrets(one)), /Zq9XvB7m|abcDEF/, JSON.stringify(one));
   });
 
+  it("blanks a password in every language, after every command's flag, in stored forms and in pairs of any names", () => {
+    const value = "Zq9XvB7mK2pL4tR8";
+    const texts = [
+      `lösenordet är ${value}`, `adgangskoden er ${value}`, `passordet: ${value}`, `salasana on ${value}`, `heslo je ${value}`, `jelszó: ${value}`, `şifre ${value}`,
+      `la password è ${value}`, `la parola d'ordine è «${value}»`, `a senha é ${value}`, `Пароль — ${value}`, `パスワードは「${value}」です`, `كلمة المرور هي ${value}`, `पासवर्ड है ${value}`,
+      `mật khẩu là ${value}`, `kata sandi adalah ${value}`, `ο κωδικός είναι ${value}`, `la clé API est ${value}${value}`, `la clave de API es: ${value}`, `pw: ${value}`,
+      `| password | ${value} |`, `credentials: ada / ${value}`, `the token is ${"0123456789abcdef".repeat(2)}`.replace("0123456789abcdef", "9f86d081884c7d65"),
+      `redis-cli -h x -a ${value} ping`, `mongosh -u admin -p ${value}`, `docker login -u ada -p ${value} r.example`, `smbclient //h/s -U ada%${value}`, `7z x -p${value} a.7z`,
+      `ldapsearch -D cn=a -w ${value} -b x`, `sqlcmd -S h -U sa -P '${value} x'`, `net use z: /user:ada ${value}`, `PGPASSWORD=${value} psql`, `_authToken=${value}`,
+      `Uid=ada;Pwd=two ${value};`, `jdbc:oracle:thin:ada/${value}@h:1521:x`, `localhost:5432:db:ada:${value}`, `.x.org\tTRUE\t/\tTRUE\t0\tsid\t${value}`, `password: >-\n  ${value}\n`,
+      `<input name="p" type="password" value="${value}">`, `$2b$12$${value}${value}${value}`, `root:$6$rounds=5000$salt$${value}${value}`, `MIIEvQIBADANBgkqhkiG9w0BAQEFAASC${value}\n${value}${value}`,
+      `SG.${value}abcdef.${value}${value}`, `eyJhbGciOiJSU0EifQ.${value}.${value}.${value}.${value}`, `https://${value}:x-oauth-basic@github.com/a`, `ApiKey ${value}==`,
+      `PuTTY-User-Key-File-3: x\nPrivate-Lines: 1\n${value}${value}\nPrivate-MAC: ${"0123456789abcdef".repeat(4)}`,
+    ]; // biome-ignore format: a list
+    for (const text of texts) assert.doesNotMatch(String(redactSecrets(text)), /Zq9XvB7m|9f86d081/, text);
+    const values = [
+      { label: "Password", value }, { field: "api_key", text: value }, { id: "password", value }, { Key: "DB_PASSWORD", Value: value }, { k: "password", v: value },
+      { variable: "GITHUB_TOKEN", value }, { label: "API key", value }, { passwort: value }, { mot_de_passe: value }, { contraseña: value }, { auths: { x: { auth: value } } },
+    ]; // biome-ignore format: a list
+    for (const one of values) assert.doesNotMatch(JSON.stringify(redactSecrets(one)), /Zq9XvB7m/, JSON.stringify(one));
+    const kept = [
+      "Password for SOCKS5 authentication", "[Private Key Import](docs/key/import/pkcs8.md)", "password manager v2.10.3", "Das Passwort ist falsch. Zimmer A12345b",
+      { name: "search", content: "Ada1815" }, { id: "token_count", value: 12 }, { auth: "oauth2" }, "the secret is in the garden of 1984a",
+    ]; // biome-ignore format: a list
+    for (const one of kept) assert.deepEqual(redactSecrets(one), one);
+  });
+
   it("leaves ids, counts, words of a model, keys of tables and prose as they are", () => {
     const kept = [
       "call_AbC123dEf456GhI789jKl012", "toolu_01AbCdEfGhIjKlMnOpQrStUv", "chatcmpl-9abcDEF0123456789abcDEF01234567",

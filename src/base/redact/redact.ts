@@ -44,7 +44,7 @@ export function redactSecrets(value: unknown, literals: readonly string[] = [], 
     const named = nameOfPair(one);
     return Object.fromEntries(
       Object.entries(one).map(([key, inner]) => {
-        const secret = (named !== undefined && /(?:value|^content)$/i.test(key)) || isSecretField(key, one);
+        const secret = (named !== undefined && valued.test(key)) || isSecretField(key, one);
         return [
           redactShapes(key),
           secret ? blank(inner, () => walk(inner, depth + 1, textDepth)) : walk(inner, depth + 1, textDepth, key),
@@ -80,8 +80,10 @@ function withoutDerived(value: unknown): unknown {
 export const hasDerived = (text: string): boolean => /log_?probs|token_?ids|"(?:bytes|context|tokens)"/i.test(text);
 
 /** `token` is a credential, except beside a log-probability or an id, where it is a word of the model; `pass: 12` is a count. */
-function isSecretField(key: string, fields: { token?: unknown; pass?: unknown }): boolean {
-  const { token, pass } = fields;
+function isSecretField(key: string, fields: { token?: unknown; pass?: unknown; auth?: unknown }): boolean {
+  const { token, pass, auth } = fields;
+  // The user and the password of a registry, in base64; the name of a method is a word.
+  if (key === "auth") return typeof auth === "string" && /^(?=.*[A-Z\d])[A-Za-z0-9+/]{12,}={0,2}$/.test(auth);
   if (key !== "token") return isSecretName(key) && (key !== "pass" || typeof pass === "string");
   if (token !== null && typeof token === "object") return !("logprob" in token || "text" in token);
   const isWord = typeof token !== "string" || token.length < 16;
@@ -101,11 +103,19 @@ function list(values: readonly unknown[], key: string): readonly unknown[] {
   });
 }
 
-/** Headers and span attributes come as `{ name, value }`, `{ key, value }` and `{ name, content }` (which a message is not). */
+/** Headers, variables and attributes come in pairs: `{ name, value }`, `{ key, value }`, `{ label, text }` (which a message is not). */
+const naming = /^(?:name|key|label|field|id|title|variable|header|property|attribute|param(?:eter)?|k)$/i;
+const valued = /(?:value|^content|^text|^v|^val|^data)$/i;
+
 function nameOfPair(fields: object): string | undefined {
-  if (!("value" in fields || ("content" in fields && !("role" in fields)))) return undefined;
-  const { name, key } = fields as { name?: unknown; key?: unknown };
-  return [name, key].find((one) => typeof one === "string" && isSecretName(one)) as string | undefined;
+  if ("role" in fields || !Object.keys(fields).some((key) => valued.test(key))) return undefined;
+  const named = Object.entries(fields).find(
+    ([key, one]) =>
+      naming.test(key) &&
+      typeof one === "string" &&
+      (isSecretName(one) || isSecretName(one.trim().replaceAll(" ", "_"))),
+  );
+  return named?.[1] as string | undefined;
 }
 
 /** A secret as text, number, list or `{ stringValue }`; other objects (a JSON Schema of the field) are looked into. */

@@ -17,6 +17,7 @@ const keyStarts: readonly (readonly [start: string, least: number])[] = [
   ["dp.pt.", 20], ["dp.st.", 20], ["hvs.", 20], ["hvb.", 20], ["hvr.", 20], ["sntrys_", 20], ["sntryu_", 20], ["phc_", 20], ["phx_", 20],
   ["rnd_", 20], ["railway_", 20], ["fly_", 30], ["FlyV1", 30], ["AGE-SECRET-KEY-", 20], ["atlasv1.", 20], ["ATATT3", 20], ["ATCTT3", 20], ["dckr_pat_", 16],
   ["rubygems_", 20], ["CFPAT-", 20], ["PMAK-", 20], ["NRAK-", 20], ["glsa_", 20], ["glc_", 30], ["cohere_", 20], ["ls__", 20], ["apify_api_", 16], ["sl.", 60],
+  ["sess-", 20], ["shpca_", 16], ["shppa_", 16], ["shptka_", 16], ["EAAA", 50], ["EAAC", 50], ["HRKU-AA", 20], ["pul-", 36], ["tfp_", 30], ["cf-", 36], ["ops_eyJ", 40],
 ]; // biome-ignore format: a table
 
 /** Keys of a fixed length, and addresses that are themselves a key (web hooks). */
@@ -26,17 +27,22 @@ const whole = [
   "\\d{8,10}:AA[A-Za-z0-9_-]{30,40}",
   "[MNO][A-Za-z0-9_-]{23,27}\\.[A-Za-z0-9_-]{6}\\.[A-Za-z0-9_-]{27,40}(?![A-Za-z0-9_-])",
   "pat[A-Za-z0-9]{14}\\.[0-9a-f]{64}",
+  // Private keys without their first line, as DER and as OpenSSH writes them.
+  "(?:MII[A-Za-z0-9+/]{3}IBA[AD]|MIG[A-Za-z0-9]AgEA|MHcCAQEE|MC4CAQAw|b3BlbnNzaC1rZXktdjE)[A-Za-z0-9+/=]{24,20000}(?:(?:\\s|\\\\[nr]){1,4}[A-Za-z0-9+/=]{16,128}){0,200}",
 ];
+// A password as it is stored: bcrypt, crypt, argon2, scrypt, PHPass.
+const storedPassword =
+  /\$(?:2[abxy]?|[1567yPHS]|gy|apr1|md5|argon2(?:id|i|d)|s?crypt|pbkdf2[\w-]{0,20})\$[./A-Za-z0-9+=,$-]{16,400}/g;
+const puttyKey = /(Private-Lines: \d{1,4}\r?\n)(?:[A-Za-z0-9+/=]{4,128}\r?\n){1,200}(Private-MAC: )[0-9a-f]{16,128}/g;
 const hooks =
   /(hooks\.slack\.com\/(?:services|workflows)\/|discord(?:app)?\.com\/api\/webhooks\/\d{1,30}\/|api\.telegram\.org\/bot|webhook\.office\.com\/webhookb2\/)[A-Za-z0-9_:@/-]{10,400}/g;
 
-const hexToken = /(\b(?:token|secret|key)[ \t]{1,3})(?=[a-f]{0,30}\d)[0-9a-fA-F]{24,128}(?![0-9A-Za-z])/gi;
 /** 30, 32 or 64 random bytes in base64, the usual lengths of keys; not the last line of a longer text, nor a digest (`sha512-`). */
 const bareKey =
-  /(?<![A-Za-z0-9+/=_.-]|[A-Za-z0-9+/]{20}(?:\r?\n|\\n))(?:[A-Za-z0-9+/]{40}|[A-Za-z0-9+/]{43}=|[A-Za-z0-9+/]{86}==)(?![A-Za-z0-9+/=_.-])/g;
+  /(?<![A-Za-z0-9+/=_.-]|[A-Za-z0-9+/]{20}(?:\r?\n|\\n))(?:[A-Za-z0-9+/]{40}|[A-Za-z0-9+/]{43}=|[A-Za-z0-9_-]{43}|[A-Za-z0-9+/]{86}==|[A-Za-z0-9_-]{86})(?![A-Za-z0-9+/=_.-])/g;
 
 /** Words and paths have long runs of small letters, and a number written in hexadecimal has no capitals. */
-function isRandom(text: string): boolean {
+export function isRandom(text: string): boolean {
   const count = (kind: RegExp): number => text.match(kind)?.length ?? 0;
   return count(/[A-Z]/g) > 4 && count(/[a-z]/g) > 4 && count(/\d/g) > 1 && !/[a-z]{7}|[A-Z]{7}/.test(text);
 }
@@ -45,7 +51,7 @@ const escaped = (text: string): string => text.replace(/[.+*?^$|()[\]{}\\-]/g, "
 const least = new Map(keyStarts);
 const privateKey = "[A-Z0-9 ]{0,30}PRIVATE KEY(?: BLOCK)?-----";
 const shapes = new RegExp(
-  `(?<![A-Za-z0-9])(?:(${whole.join("|")})|${keyStarts.map(([start]) => escaped(start)).join("|")}|eyJ)|-----BEGIN ${privateKey}|\\b(?:[Bb]earer|BEARER|[Bb]asic)\\s{1,4}(?=[A-Za-z0-9._~+/=-]{12})`,
+  `(?<![A-Za-z0-9])(?:(${whole.join("|")})|${keyStarts.map(([start]) => escaped(start)).join("|")}|eyJ)|-----BEGIN ${privateKey}|\\b(?:[Bb]earer|BEARER|[Bb]asic|ApiKey|Negotiate|NTLM|SSWS|GenieKey|Splunk|DPoP)\\s{1,4}(?=[A-Za-z0-9._~+/=-]{12})`,
   "g",
 );
 
@@ -68,11 +74,12 @@ export function redactShapes(text: string): string {
   const clean = from === 0 ? text : result + text.slice(from);
   return clean
     .replace(hooks, `$1${redactedText}`)
-    .replace(hexToken, `$1${redactedText}`)
+    .replace(storedPassword, redactedText)
+    .replace(puttyKey, `$1${redactedText}\n$2${redactedText}`)
     .replace(bareKey, (key) => (isRandom(key) ? redactedText : key));
 }
 
-const isScheme = (start: string): boolean => /^(?:bearer|basic)\s/i.test(start);
+const isScheme = (start: string): boolean => /^[A-Za-z]{4,9}\s/.test(start);
 
 type Runs = ReturnType<typeof runs>;
 
@@ -93,11 +100,22 @@ function secretEnd(text: string, start: string, begin: number, run: Runs): numbe
     return /^B/.test(start) || /[A-Z\d]/.test(text.slice(begin, Math.min(end, begin + 200))) ? end : undefined;
   }
   const end = run.narrow(begin);
-  if (start !== "eyJ") return end - begin >= (least.get(start) ?? 16) ? end : undefined;
+  if (start !== "eyJ") return end - begin >= (least.get(start) ?? 16) ? furtherParts(text, end, run) : undefined;
   if (end - begin < 8 || text[end] !== ".") return undefined;
   const second = run.narrow(end + 1);
   if (second - end < 10 || text[second] !== ".") return undefined;
-  return run.narrow(second + 1);
+  return furtherParts(text, run.narrow(second + 1), run);
+}
+
+/** The end of a key of several parts with points between them; a word after a full stop is none. */
+function furtherParts(text: string, from: number, run: Runs): number {
+  let end = from;
+  for (let parts = 0; parts < 3 && text[end] === "."; parts++) {
+    const next = run.narrow(end + 1);
+    if (next - end < 12 || !/\d|[a-z][A-Z]/.test(text.slice(end, end + 100))) break;
+    end = next;
+  }
+  return end;
 }
 
 /** Ends of runs of characters, each run measured once however many keys seem to begin in it. */

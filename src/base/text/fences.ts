@@ -31,7 +31,6 @@ export function fencedBlocks(text: string, options: { ownLines?: boolean } = {})
   return blocks;
 }
 
-/** A text without the empty lines at its end. */
 export function withoutLastLineBreaks(text: string): string {
   let end = text.length;
   while (text.charCodeAt(end - 1) === 10) end--;

@@ -240,7 +240,6 @@ function writeUsage({ promptTokens = 0, completionTokens = 0, cachedTokens = 0 }
   };
 }
 
-/** Anthropic's Messages API. */
 export const anthropicMessages: WireApi = {
   name: "anthropic-messages",
   framing: "named-sse",

@@ -162,7 +162,6 @@ function converseWriter(facts: ReplyFacts): ReplyWriter {
   });
 }
 
-/** Amazon Bedrock's Converse. */
 export const bedrockConverse: WireApi = {
   name: "bedrock-converse",
   framing: "ndjson",

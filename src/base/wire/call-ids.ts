@@ -7,7 +7,6 @@ import type { Message, ToolCall } from "../../core/message.ts";
 
 const made = /^place-\d+$/;
 
-/** Whether an id was made here. */
 export function isPlaceId(id: string): boolean {
   return made.test(id);
 }

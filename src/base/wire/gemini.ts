@@ -179,7 +179,6 @@ function writeChunk(reply: WireReply, parts: Json[], last: boolean): Json {
   };
 }
 
-/** Gemini's generateContent. */
 export const gemini: WireApi = {
   name: "gemini",
   framing: "sse",

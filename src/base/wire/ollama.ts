@@ -133,7 +133,6 @@ function ollamaApi(chat: boolean): Omit<WireApi, "name" | "matches" | "readReque
   };
 }
 
-/** Ollama's chat. */
 export const ollamaChat: WireApi = {
   name: "ollama-chat",
   ...ollamaApi(true),
@@ -150,7 +149,6 @@ export const ollamaChat: WireApi = {
   },
 };
 
-/** Ollama's generate: one prompt, one text. */
 export const ollamaGenerate: WireApi = {
   name: "ollama-generate",
   ...ollamaApi(false),

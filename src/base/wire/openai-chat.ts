@@ -71,7 +71,6 @@ export function readToolCall(value: unknown): ToolCall | undefined {
   };
 }
 
-/** A tool call as the API writes it. */
 function writeToolCall({ id, name, arguments: text }: ToolCall): Json {
   return { id, type: "function", function: { name, arguments: text } };
 }
@@ -224,7 +223,6 @@ function addChoice(reply: Omit<WireReply, "finished">, calls: Map<number, ToolCa
   return text;
 }
 
-/** OpenAI chat completions. */
 export const openaiChat: WireApi = {
   name: "openai-chat",
   framing: "sse",

@@ -6,7 +6,6 @@ import { flatWriter, type ReplyTokens } from "./reply-writer.ts";
 import type { WireApi, WireRequest } from "./wire-api.ts";
 import { lose } from "./wire-api.ts";
 
-/** OpenAI plain completions. */
 export const openaiCompletions: WireApi = {
   name: "openai-completions",
   framing: "sse",

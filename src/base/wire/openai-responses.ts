@@ -137,7 +137,6 @@ function loseOf(target: { lost?: Loss[] }, item: Json): void {
   if (type === "item_reference" || type === "compaction") lose(target, "server-history");
 }
 
-/** The whole answer of the API. */
 export function readResponse(json: Json): WireReply {
   if (json["error"] && json["status"] !== "failed") return { ...noReply(), error: errorText(json["error"]) };
   const reply: WireReply = { ...noReply(), ...readReplyFacts(json) };
@@ -188,7 +187,6 @@ function responseReader(): ReplyReader {
   };
 }
 
-/** OpenAI's Responses API. */
 export const openaiResponses: WireApi = {
   name: "openai-responses",
   framing: "named-sse",

@@ -72,7 +72,6 @@ export function varint(value: number | bigint): Uint8Array {
   return Uint8Array.from(out);
 }
 
-/** One field as read. */
 export interface ProtoField {
   field: number;
   /** A varint, a float or a double. */

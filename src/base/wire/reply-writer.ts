@@ -12,7 +12,6 @@ export type ReplyPart =
   | { type: "reasoning"; text: string; begins?: boolean }
   /** A piece of the text, with its tokens where the client asked for them. */
   | { type: "text"; text: string; tokens?: ReplyTokens }
-  /** A tool that the server ran. */
   | { type: "hosted"; call: HostedCall }
   /** A tool for the client to run. */
   | { type: "call"; call: ToolCall }
@@ -39,18 +38,14 @@ export interface ReplyFacts extends Pick<WireReply, "responseId" | "model"> {
   streamUsage?: boolean;
 }
 
-/** How a reply ended. */
 export type ReplyEnd = Pick<WireReply, "finish" | "usage" | "stop">;
 
-/** Writes one reply. */
 export interface ReplyWriter {
   /** The events with which a stream begins. */
   begin(): unknown[];
-  /** The events that a part makes. */
   add(part: ReplyPart): unknown[];
   /** The events with which a stream ends. */
   end(end: ReplyEnd): unknown[];
-  /** The reply so far, as a whole. */
   whole(): Json;
 }
 
@@ -58,13 +53,11 @@ export interface ReplyWriter {
 export interface FlatReply {
   /** With which its stream begins, at the first part. */
   first?: unknown[];
-  /** The events of what was added to the reply. */
   added(added: WireReply, reply: WireReply, part: ReplyPart): unknown[];
   end(reply: WireReply): unknown[];
   whole(reply: WireReply): Json;
 }
 
-/** A writer that collects the parts. */
 export function flatWriter(facts: ReplyFacts, api: FlatReply): ReplyWriter {
   const reply: WireReply = { ...facts, text: "", toolCalls: [], finished: false };
   const first = [...(api.first ?? [])];

@@ -15,7 +15,6 @@ import {
   withArrays,
 } from "./tinker.ts";
 
-/** Media type of these messages. */
 export const protobufType = "application/x-protobuf";
 
 const dtypes = { float32: 1, int64: 2, int32: 3 } as const;
@@ -147,7 +146,6 @@ export function encodePassResult(
   return writer.finish();
 }
 
-/** The log-probabilities of a pass's result. */
 export function decodePassResult(message: Uint8Array): { logprobs: Float32Array[]; metrics: Record<string, number> } {
   const logprobs: Float32Array[] = [];
   const metrics: Record<string, number> = {};

@@ -37,7 +37,6 @@ export function arraysOf(loss: LossSpec): readonly (keyof typeof tensorNames)[] 
   return loss.name === "cross_entropy" ? ["targets", "weights"] : ["targets", "oldLogprobs", "advantages"];
 }
 
-/** Examples as the wire has them. */
 export function toPass(examples: readonly Example[], loss: LossSpec): WirePass {
   const config = toLossConfig(loss);
   return {
@@ -57,7 +56,6 @@ export function toPass(examples: readonly Example[], loss: LossSpec): WirePass {
   };
 }
 
-/** Examples as we have them. */
 export function fromPass({ data, loss_fn, loss_fn_config }: WirePass): { examples: Example[]; loss: LossSpec } {
   const examples = data.map(({ model_input, loss_fn_inputs }): Example => {
     const floats = (name: string) => {
@@ -189,8 +187,6 @@ export const sampleRequestSchema = z.object({
 });
 export type WireSampleRequest = z.infer<typeof sampleRequestSchema>;
 
-/** One sampled sequence on the wire. */
-/** What was sampled. */
 export const samplesSchema = z.object({
   sequences: z.array(
     z.object({
@@ -206,7 +202,6 @@ export const samplesSchema = z.object({
 });
 export type WireSamples = z.infer<typeof samplesSchema>;
 
-/** Samples as the wire has them. */
 export function toSamples(
   samples: readonly Sample[],
   promptLength: number,
@@ -222,7 +217,6 @@ export function toSamples(
 }
 
 /** Log-probabilities of each target of each datum, as a pass returns them. */
-/** What a pass gave. */
 export const passResultSchema = z.object({
   loss_fn_output_type: z.string(),
   loss_fn_outputs: z.array(z.record(z.string(), tensorSchema)),
@@ -230,7 +224,6 @@ export const passResultSchema = z.object({
 });
 export type WirePassResult = z.infer<typeof passResultSchema>;
 
-/** A pass's result as the wire has it. */
 export function toPassResult(logprobs: readonly Float32Array[], losses: readonly Float32Array[]): WirePassResult {
   const tensor = (values: Float32Array) => ({ data: [...values], dtype: "float32", shape: [values.length] });
   let total = 0;
@@ -242,7 +235,6 @@ export function toPassResult(logprobs: readonly Float32Array[], losses: readonly
   };
 }
 
-/** The log-probabilities in a pass's result. */
 export function fromPassResult(result: WirePassResult): Float32Array[] {
   return result.loss_fn_outputs.map(({ logprobs }) => {
     if (!logprobs) throw new CoaError("format", "the server returned no log-probabilities of the targets");

@@ -47,7 +47,6 @@ export interface WireRequest {
 /** A tool that the server itself ran while it answered, with what came out where the server says so. */
 export interface HostedCall extends ToolCall {
   result?: string;
-  /** The result is what went wrong. */
   failed?: boolean;
 }
 
@@ -99,7 +98,6 @@ export interface WireApi {
   readonly framing: "sse" | "named-sse" | "ndjson";
   /** Found in the text of the event with which a stream ends. */
   readonly lastEvent: RegExp;
-  /** The request with a limit on the tokens of the reply. */
   limitReply(body: Json, maxTokens: number): Json;
   /** The request changed so that a streamed reply tells its usage, where the API leaves that to the client. */
   askUsage?(body: Json): Json;

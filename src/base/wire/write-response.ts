@@ -37,7 +37,6 @@ const growing = {
 const partOf = (kind: keyof typeof growing, text: string): Json =>
   kind === "message" ? { type: "output_text", text, annotations: [], logprobs: [] } : { type: "summary_text", text };
 
-/** A writer of one response. */
 export function responseWriter(facts: ReplyFacts): ResponseWriter {
   const output: Json[] = [];
   let sequence = 0;

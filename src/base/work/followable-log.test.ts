@@ -1,28 +1,31 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { followableLog, notice } from "./followable-log.ts";
+import { type FollowableLog, followableLog, notice } from "./followable-log.ts";
 
-const open = new AbortController().signal;
+async function read<T>(log: FollowableLog<T>, signal?: AbortSignal): Promise<T[]> {
+  const all: T[] = [];
+  await log.follow((items) => void all.push(...items), signal);
+  return all;
+}
 
 describe("followableLog", () => {
-  it("gives every reader all items from its place on, however late it comes", async () => {
+  it("gives every reader all items, however late it comes", async () => {
     const log = followableLog<number>();
-    const read = async (from: number) => Array.fromAsync(log.follow(from, open));
-    const early = read(0);
+    const early = read(log);
     log.append(1, 2);
-    const late = read(1);
+    const late = read(log);
     await new Promise((resolve) => setImmediate(resolve));
     log.append(3);
     log.end();
     assert.deepEqual(await early, [1, 2, 3]);
-    assert.deepEqual(await late, [2, 3]);
-    assert.deepEqual(await read(0), [1, 2, 3]);
+    assert.deepEqual(await late, [1, 2, 3]);
+    assert.deepEqual(await read(log), [1, 2, 3]);
   });
 
   it("lets a reader go when its signal aborts", async () => {
     const log = followableLog<number>();
     const stop = new AbortController();
-    const reading = Array.fromAsync(log.follow(0, stop.signal));
+    const reading = read(log, stop.signal);
     log.append(1);
     await new Promise((resolve) => setImmediate(resolve));
     stop.abort();

@@ -4,9 +4,7 @@
  */
 import { within } from "./within.ts";
 
-/** Wakes whoever waits. */
 export interface Notice {
-  /** Wakes all who wait now. */
   give(): void;
   /** Resolves at the next `give`, after so many milliseconds, or when the signal aborts. */
   wait(options?: { withinMs?: number; signal?: AbortSignal }): Promise<void>;
@@ -36,8 +34,8 @@ export interface FollowableLog<T> {
   append(...items: readonly T[]): void;
   /** Nothing follows; readers return after the last item. */
   end(): void;
-  /** The items from a place on, as they come, until the log ends or the signal aborts. */
-  follow(from: number, signal: AbortSignal): AsyncGenerator<T>;
+  /** Tells the items, those that are there together, until the log ends or the signal aborts; what `tell` returns is waited for. */
+  follow(tell: (items: readonly T[]) => Promise<void> | undefined, signal?: AbortSignal): Promise<void>;
 }
 
 /** An empty log. */
@@ -58,11 +56,15 @@ export function followableLog<T>(): FollowableLog<T> {
       ended = true;
       more.give();
     },
-    async *follow(from, signal) {
-      for (let next = from; !signal.aborted; ) {
-        while (next < items.length) yield items[next++]!;
-        if (ended) return;
-        await more.wait({ signal });
+    async follow(tell, signal) {
+      for (let next = 0; !signal?.aborted; ) {
+        const some = items.slice(next);
+        next = items.length;
+        const full = some.length > 0 ? tell(some) : undefined;
+        if (full) await full;
+        else if (next < items.length) continue;
+        else if (ended) return;
+        else await more.wait({ signal });
       }
     },
   };

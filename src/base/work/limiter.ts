@@ -140,6 +140,7 @@ export interface LimiterOptions {
   /** Holders at a time; no bound by default. */
   concurrency?: number;
   requestsPerMinute?: number;
+  /** @internal */
   clock?: LimiterClock;
 }
 

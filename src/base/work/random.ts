@@ -8,12 +8,10 @@ import { createHash } from "node:crypto";
 export interface SeededRandom {
   /** In [0, 1), 32 bits. */
   next(): number;
-  /** Standard normal. */
   normal(): number;
   /** A whole number in [0, bound). */
   below(bound: number): number;
   pick<T>(items: readonly T[]): T;
-  /** The same items in random order. */
   shuffle<T>(items: readonly T[]): T[];
 }
 

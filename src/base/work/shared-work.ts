@@ -4,7 +4,6 @@ import { isAbort } from "../../core/errors.ts";
 /** Does work under a key, or waits for the same work under way. */
 export type SharedWork<T> = (key: string, work: () => Promise<T>, signal?: AbortSignal) => Promise<T>;
 
-/** Nothing under way yet. */
 export function sharedWork<T>(): SharedWork<T> {
   const underWay = new Map<string, Promise<T>>();
   return function share(key: string, work: () => Promise<T>, signal?: AbortSignal): Promise<T> {

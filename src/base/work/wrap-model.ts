@@ -4,6 +4,7 @@
  * tokenizer, its sessions and whatever models learn to offer later.
  */
 import type { ChatModel, ChatReply, ChatRequest, ContinueEvent, ContinueRequest, Model } from "../../core/model.ts";
+import type { Limiter } from "./limiter.ts";
 
 /** What a wrapper does around the two calls of a model (`next` makes the call itself), and to what it can do. */
 export interface ModelWrapper {
@@ -41,6 +42,28 @@ export function wrapModel<M extends AnyModel>(model: M, wrapper: ModelWrapper): 
       const call: unknown = value.bind(model);
       bound.set(key, { value, call });
       return call;
+    },
+  });
+}
+
+/** The model, waiting for a place before every call. */
+export function limitedModel<M extends AnyModel>(model: M, limiter: Limiter): M {
+  return wrapModel(model, {
+    async *continue(request, next) {
+      const release = await limiter.acquire(request.signal);
+      try {
+        yield* next(request);
+      } finally {
+        release();
+      }
+    },
+    async chat(request, next) {
+      const release = await limiter.acquire(request.signal);
+      try {
+        return await next(request);
+      } finally {
+        release();
+      }
     },
   });
 }

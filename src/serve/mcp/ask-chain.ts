@@ -44,18 +44,19 @@ export function askChain(service: ChainService): McpTool {
       ];
       try {
         const asked = await chainRequest(service, { wire: { messages, tools: [] }, body: {}, caller });
+        const run = await service.start(asked, signal);
+        const told: Promise<void>[] = [];
         let line = "";
-        for await (const event of await service.start(asked, signal)) {
+        const end = await run((event) => {
           if (event.type === "role-start") line = `${event.role}: `;
           if (event.type === "role-delta") line += event.text;
-          if (event.type === "role-end") await progress(line.slice(0, shownCharacters));
-          if (event.type !== "end") continue;
-          const { answer, ending, usage } = await settle(event, caller);
-          if (answer === null) return { text: `error: no answer (${ending.detail ?? ending.reason})`, failed: true };
-          const counted = { tokens: usage.billedTokens, tool_calls: usage.toolCalls };
-          return { text: answer, structured: { answer, trajectory_id: asked.id, ...counted } };
-        }
-        return { text: "error: the chain broke off", failed: true };
+          if (event.type === "role-end") told.push(progress(line.slice(0, shownCharacters)).catch(() => {}));
+        });
+        await Promise.all(told);
+        const { answer, ending, usage } = await settle(end, caller);
+        if (answer === null) return { text: `error: no answer (${ending.detail ?? ending.reason})`, failed: true };
+        const counted = { tokens: usage.billedTokens, tool_calls: usage.toolCalls };
+        return { text: answer, structured: { answer, trajectory_id: asked.id, ...counted } };
       } catch (error) {
         if (signal.aborted) throw error;
         return { text: `error: ${refusalOf(error).message}`, failed: true };

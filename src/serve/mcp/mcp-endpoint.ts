@@ -8,12 +8,12 @@ import { packageVersion } from "../../base/files/package-version.ts";
 import type { Reply } from "../../base/http/handler.ts";
 import { Refusal } from "../../base/http/refusal.ts";
 import { jsonOf } from "../../base/http/request-body.ts";
+import { loadPeer } from "../../base/work/optional-peer.ts";
 import { budgets, most } from "../../core/budget.ts";
 import { asObject, type Json } from "../../core/json-value.ts";
 import type { Endpoint } from "../endpoint.ts";
 import type { Caller } from "../keys.ts";
 
-/** What a client can call. */
 export interface McpTool {
   name: string;
   description: string;
@@ -31,7 +31,6 @@ export interface McpCallContext {
 
 export interface McpResult {
   text: string;
-  /** What the output schema describes. */
   structured?: Json;
   failed?: boolean;
 }
@@ -45,10 +44,8 @@ export function mcpRoutes(
   return { "POST /mcp": endpoint, "GET /mcp": endpoint, "DELETE /mcp": endpoint };
 }
 
-/** Headers that the protocol reads. */
 const read = ["content-type", "accept", "mcp-protocol-version", "mcp-method", "mcp-name", "mcp-session-id"] as const;
 
-/** Answers every request to the endpoint. */
 function mcpEndpoint(tools: readonly McpTool[], maxBodyBytes: number): Endpoint {
   let opening: Promise<McpHttpHandler> | undefined;
   return async ({ request, reply, caller, bytes }) => {
@@ -94,9 +91,11 @@ async function forward(response: Response, reply: Reply, signal: AbortSignal): P
   }
 }
 
+const loadServer = () => loadPeer("@modelcontextprotocol/server", () => import("@modelcontextprotocol/server"));
+
 async function openHandler(tools: readonly McpTool[], maxRequestBodySize: number): Promise<McpHttpHandler> {
   // Loaded with the first request: most servers are never asked this way.
-  const { createMcpHandler, Server: McpServer } = await import("@modelcontextprotocol/server");
+  const { createMcpHandler, Server: McpServer } = await loadServer();
   const info = { name: "chain-of-agents", version: packageVersion() };
   return createMcpHandler(
     ({ authInfo }) => {
@@ -124,7 +123,7 @@ function answerTools(
   server.setRequestHandler("tools/call", async ({ params }, { mcpReq }) => {
     const tool = tools.find(({ name }) => name === params.name);
     if (!tool) {
-      const { ProtocolError, ProtocolErrorCode } = await import("@modelcontextprotocol/server");
+      const { ProtocolError, ProtocolErrorCode } = await loadServer();
       throw new ProtocolError(ProtocolErrorCode.InvalidParams, `there is no tool "${params.name}"`);
     }
     const progressToken = mcpReq._meta?.progressToken;

@@ -3,7 +3,6 @@ import { type Tool, toolJsonSchema } from "../../core/tool.ts";
 import { callTool } from "../call-tool.ts";
 import type { McpTool } from "./mcp-endpoint.ts";
 
-/** Each tool under its own name. */
 export function mcpTools(tools: readonly Tool[], maxCharacters: number): McpTool[] {
   return tools.map((tool) => ({
     name: tool.name,

@@ -9,9 +9,8 @@ import type { ReplyEnd, ReplyPart } from "../../base/wire/reply-writer.ts";
 import { limitNames } from "../../chain/limits.ts";
 import type { CallUsage } from "../../core/model.ts";
 import { isClosed } from "../../core/trajectory.ts";
-import { type ServedEvent, untold } from "../served-events.ts";
+import { type ServedEnd, type ServedEvent, untold } from "../served-events.ts";
 
-/** How an API shows a chain. */
 export interface ReplyStyle {
   /** The words with which a role opens; `first` of its reasoning or not. */
   title(role: string, first: boolean): string;
@@ -24,7 +23,6 @@ export interface ReplyStyle {
 
 const titleLine = (role: string, first: boolean) => `${first ? "" : "\n"}${role}: `;
 
-/** How each API shows a chain. */
 export const replyStyles = {
   chat: { title: titleLine, calls: "call_", hosted: "" },
   messages: { title: titleLine, calls: "toolu_", hosted: "mcptoolu_" },
@@ -42,11 +40,9 @@ export const replyStyles = {
 export interface ReplyPartsOptions {
   /** The reply's id without its prefix: ids of calls are made of it. */
   key: string;
-  /** Show executed tools as calls. */
   showTools?: boolean;
 }
 
-/** Projects a chain event by event. */
 export function replyParts(style: ReplyStyle, options: ReplyPartsOptions): (event: ServedEvent) => ReplyPart[] {
   const { key, showTools = false } = options;
   let first = true;
@@ -94,10 +90,8 @@ export function replyParts(style: ReplyStyle, options: ReplyPartsOptions): (even
   };
 }
 
-type End = Extract<ServedEvent, { type: "end" }>;
-
 /** How a chain ended, as replies end. */
-export function replyEnd(end: End): ReplyEnd {
+export function replyEnd(end: ServedEnd): ReplyEnd {
   const { ending, segments } = end.trajectory;
   const { reason, detail = "" } = ending;
   const last = segments.at(-1);
@@ -113,7 +107,7 @@ export function replyEnd(end: End): ReplyEnd {
  * What a served chain cost, as APIs report it: prompt and completion tokens of all its model calls, of which `cachedTokens`
  * would not be processed again by a prefix cache; what was not the answer is reasoning.
  */
-export function servedUsage({ trajectory, usage }: End): Required<CallUsage> {
+export function servedUsage({ trajectory, usage }: ServedEnd): Required<CallUsage> {
   const { answer, segments } = trajectory;
   const { promptTokens, completionTokens, billedTokens, computedTokens } = usage;
   const last = segments.findLast((segment) => segment.by === "model" && segment.text.trim() === answer);

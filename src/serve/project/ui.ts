@@ -12,14 +12,12 @@ export interface UiProjectionOptions {
   trajectoryId: string;
 }
 
-/** Projects a chain event by event. */
 export interface UiProjection {
   begin(): Json[];
   add(event: ServedEvent): Json[];
   fail(message: string): Json[];
 }
 
-/** A projection in its first state. */
 export function uiProjection(options: UiProjectionOptions): UiProjection {
   const { messageId, model, trajectoryId } = options;
   let parts = 0;

@@ -7,7 +7,6 @@ import type { Database, Statement } from "./database.ts";
 /** For how long something is counted together, with how much of a date names it. */
 export const periods = { all: 0, month: 7, day: 10, minute: 16 } as const;
 
-/** What was used. */
 export interface Spent {
   tokens: number;
   usd: number;
@@ -17,12 +16,10 @@ export interface Spent {
 export interface Counts {
   /** Counts requests of this minute where that makes at most `max`: how many there are then, and when the next minute begins. */
   take(owner: string, requests: number, max: number): Promise<{ taken: number | undefined; restMs: number }>;
-  /** What was used in this month, on this day, in all. */
   spent(owner: string): Promise<Record<"all" | "month" | "day", Spent>>;
   spend(owner: string, used: Spent): Promise<void>;
 }
 
-/** The counts of a database. */
 export function counts(database: Database): Counts {
   const period = (name: keyof typeof periods) => new Date(database.now()).toISOString().slice(0, periods[name]);
   const budgeted = ["all", "month", "day"] as const;

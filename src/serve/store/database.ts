@@ -10,10 +10,8 @@ export type Value = string | number | null;
 /** A row, by the names of its columns. */
 export type Row = Record<string, Value>;
 
-/** A statement with its values. */
 export type Statement = readonly [text: string, values?: readonly Value[]];
 
-/** Runs statements. */
 export interface Database {
   /** All of them or none, on disk when it resolves; the rows of each. */
   run(...statements: readonly Statement[]): Promise<Row[][]>;
@@ -54,7 +52,6 @@ export const schema: readonly string[] = [
     PRIMARY KEY (response, place))`,
 ];
 
-/** A column that holds JSON. */
 export function jsonOf<T = Json>(row: Row, column: string): T {
   return JSON.parse(String(row[column])) as T;
 }

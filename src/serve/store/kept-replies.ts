@@ -6,7 +6,6 @@ import { randomUUID } from "node:crypto";
 import type { ReplyHeaders } from "../../base/http/handler.ts";
 import { type Database, jsonOf } from "./database.ts";
 
-/** An answer that is given again. */
 export interface KeptReply {
   status: number;
   headers: ReplyHeaders;
@@ -15,12 +14,10 @@ export interface KeptReply {
   form: "text" | "bytes" | "stream";
 }
 
-/** Keeps them. */
 export interface KeptReplies {
   readonly leaseMs: number;
   /** Takes a key for a request; else its answer, or that it is being written elsewhere, or that it had another request. */
   claim(key: string, request: string): Promise<"mine" | "busy" | "other" | KeptReply>;
-  /** Holds a key longer. */
   renew(key: string): Promise<void>;
   /** Keeps the answer; false where another server has the key. */
   finish(key: string, reply: KeptReply): Promise<boolean>;
@@ -35,7 +32,6 @@ const maxBytes = 256 * 2 ** 20;
 const entryBytes = 2048;
 const trimEvery = 64;
 
-/** The answers of a database. */
 export function keptReplies(database: Database, leaseMs = 15_000): KeptReplies {
   const holder = randomUUID();
   let finished = 0;

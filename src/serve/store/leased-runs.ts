@@ -8,7 +8,6 @@ import { type Json, objectsOf } from "../../core/json-value.ts";
 import { type Database, jsonOf, type Row, type Statement } from "./database.ts";
 import { insertion, itemInsertions, type StoredResponse } from "./stored-responses.ts";
 
-/** A run that this server has taken. */
 export interface TakenRun {
   id: string;
   owner: string;
@@ -16,15 +15,12 @@ export interface TakenRun {
   response: Json;
   /** How often it was begun, this time included. */
   attempt: number;
-  /** Events of earlier tries. */
   events: number;
 }
 
-/** The runs of a store. */
 export interface LeasedRuns {
   /** How long a run is held without being renewed. */
   readonly leaseMs: number;
-  /** Stores a response that this server runs. */
   begin(stored: StoredResponse, model: string, request: Json): Promise<void>;
   /** Takes over a run of this model that no server holds. */
   take(model: string): Promise<TakenRun | undefined>;
@@ -44,7 +40,6 @@ export interface LeasedRuns {
 
 const ended = "request = NULL, holder = NULL, lease = NULL";
 
-/** The runs of a database. */
 export function leasedRuns(database: Database, leaseMs = 15_000): LeasedRuns {
   const holder = randomUUID();
   const rows = async (...statement: Statement): Promise<Row[]> => (await database.run(statement))[0]!;

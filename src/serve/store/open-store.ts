@@ -16,12 +16,16 @@ import { openSqlite } from "./sqlite.ts";
 import { type ResponseStore, storedResponses } from "./stored-responses.ts";
 import { type SuspendedChains, suspendedChains } from "./suspended-chains.ts";
 
-/** What serving keeps. */
 export interface ServeStore {
+  /** @internal */
   responses: ResponseStore;
+  /** @internal */
   suspended: SuspendedChains;
+  /** @internal */
   runs: LeasedRuns;
+  /** @internal */
   counts: Counts;
+  /** @internal */
   replies: KeptReplies;
   /** Deletes what has expired, or only counts it. */
   clean(options?: { dryRun?: boolean }): Promise<number>;
@@ -42,7 +46,6 @@ const followedMs = 600_000;
 const countedMs = 400 * 24 * 3_600_000;
 const cleanEveryMs = 600_000;
 
-/** The file of a folder's store. */
 export function storeFile(folder: string): string {
   return join(folder, "state.sqlite");
 }
@@ -53,7 +56,6 @@ export async function openServeStore(place?: string, options: ServeStoreOptions 
   return serveStore(await openSqlite(place && storeFile(place)), options);
 }
 
-/** The store of a database. */
 export async function serveStore(database: Database, options: ServeStoreOptions = {}): Promise<ServeStore> {
   const { sealKeyFile, leaseMs } = options;
   const key = randomBytes(32).toString("hex");

@@ -1,6 +1,7 @@
 /** A PostgreSQL database, for several servers behind one address. Its clock counts, not that of a server. */
+import { loadPeer } from "../../base/work/optional-peer.ts";
 import { steadyNow } from "../../base/work/steady-clock.ts";
-import { CoaError, messageOf, UsageError } from "../../core/errors.ts";
+import { CoaError, messageOf } from "../../core/errors.ts";
 import { type Database, type Row, type Statement, schema, schemaVersion } from "./database.ts";
 
 /** What we use of the package `pg`, which is installed only where it is needed. */
@@ -21,9 +22,7 @@ const maxAttempts = 5;
 /** Opens the database of a `postgres://` address. */
 export async function openPostgres(address: string): Promise<Database> {
   const name = "pg";
-  const loaded = (await import(name).catch(() => {
-    throw new UsageError("a state in PostgreSQL needs the package pg: npm install pg");
-  })) as { default: { Pool: PoolMaker } };
+  const loaded = (await loadPeer(name, () => import(name))) as { default: { Pool: PoolMaker } };
   const pool = new loaded.default.Pool({ connectionString: address, max: maxConnections, application_name: "coa" });
   pool.on("error", () => {}); // an idle connection was cut: the next request opens another
   let offsetMs = 0;

@@ -15,7 +15,6 @@ export interface SqliteOptions {
   now?: () => number;
 }
 
-/** Opens the file, or a database in memory. */
 export async function openSqlite(file = ":memory:", options: SqliteOptions = {}): Promise<Database> {
   const { maxPages, now = steadyNow } = options;
   const database = await open(file);

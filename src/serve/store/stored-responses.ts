@@ -7,16 +7,13 @@ import { type Database, jsonOf, type Row, type Statement, type Value } from "./d
 
 export interface StoredResponse {
   id: string;
-  /** The caller it belongs to. */
   owner: string;
-  /** The response that it continues. */
   previous?: string;
   response: Json;
   /** The items of its request, with ids; what `item_reference` and the list of input items find. */
   input: Json[];
 }
 
-/** Keeps responses. */
 export interface ResponseStore {
   save(stored: StoredResponse): Promise<void>;
   find(id: string, owner: string): Promise<StoredResponse | undefined>;
@@ -32,7 +29,6 @@ const turns = `WITH RECURSIVE turns (id, previous, place) AS (
     UNION ALL SELECT r.id, r.previous, t.place + 1 FROM coa_responses r JOIN turns t ON r.id = t.previous WHERE r.owner = $2)
   SELECT r.previous, r.response, r.input FROM turns t JOIN coa_responses r ON r.id = t.id ORDER BY t.place DESC`;
 
-/** The responses of a database. */
 export function storedResponses(database: Database): ResponseStore {
   const rows = async (...statement: Statement): Promise<Row[]> => (await database.run(statement))[0]!;
   return {
@@ -69,7 +65,6 @@ export function storedResponses(database: Database): ResponseStore {
   };
 }
 
-/** The statements that store a response. */
 export function insertion({ id, owner, previous, response, input }: StoredResponse, now: number): Statement[] {
   const insert = `INSERT INTO coa_responses (id, owner, at, thread, previous, response, input)
     VALUES ($1, $2, $3, coalesce((SELECT thread FROM coa_responses WHERE id = $4), $1), $4, $5, $6)`;

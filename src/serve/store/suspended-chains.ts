@@ -10,20 +10,18 @@ import type { Seal } from "../sealed-state.ts";
 import { type Database, jsonOf, type Row } from "./database.ts";
 
 export interface SuspendedChain {
-  /** Whose it is. */
   owner: string;
   trajectory: Trajectory;
-  /** The tools that the client runs. */
   clientTools: readonly ToolDescription[];
   /** Under which the model keeps its cache. */
   session: string;
-  /** The conversation that it answers. */
   conversation?: Conversation;
   /** Names its turn, where it has answered. */
   turn?: string;
+  /** It has answered and is kept for the next dataset. */
+  kept?: boolean;
 }
 
-/** Keeps them. */
 export interface SuspendedChains {
   save(chain: SuspendedChain, where: "disk" | "memory"): Promise<void>;
   /** By the id of its trajectory, or the name of its turn. */
@@ -36,7 +34,6 @@ export interface SuspendedChains {
 const rememberedMs = 3_600_000;
 const mostRemembered = 1000;
 
-/** The chains of a database. */
 export function suspendedChains(database: Database, seal: Seal): SuspendedChains {
   const remembered = new Map<string, { chain: SuspendedChain; until: number }>();
   const inMemory = (id: string, owner: string): SuspendedChain | undefined => {
@@ -86,7 +83,6 @@ export function suspendedChains(database: Database, seal: Seal): SuspendedChains
   };
 }
 
-/** A suspended chain from JSON. */
 export function readSuspended(value: unknown): SuspendedChain {
   const chain = value as SuspendedChain;
   return { ...chain, trajectory: readTrajectory(chain.trajectory) };

@@ -12,7 +12,6 @@ import { Refusal } from "../../base/http/refusal.ts";
 
 export type CheckpointKind = "weights" | "sampler_weights";
 
-/** What a checkpoint says of itself. */
 export interface CheckpointNote {
   base_model: string;
   lora_rank: number;
@@ -40,7 +39,6 @@ export interface Checkpoints {
   archive(model: string, name: string): Promise<Uint8Array>;
 }
 
-/** Checkpoints under a folder. */
 export function checkpointStore(root: string, now: () => number = Date.now): Checkpoints {
   const safe = (part: string) => {
     if (!/^[\w.-]{1,128}$/.test(part) || part.startsWith(".")) throw new Refusal(422, `"${part}" is not a name`);

@@ -8,7 +8,6 @@ import { Refusal } from "../../base/http/refusal.ts";
 export interface OrderedRequests {
   /** Takes a request; `start` is called when all smaller numbers have been. Returns what `start` gave, now or before. */
   take(seqId: number | undefined, body: Uint8Array | string, start: () => Promise<unknown>, name: string): string;
-  /** Numbers taken so far. */
   readonly started: number;
   /** The model is gone: what still waits for a smaller number will never be carried out. */
   close(): void;

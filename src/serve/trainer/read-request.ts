@@ -4,7 +4,6 @@ import { parse } from "../../base/http/refusal.ts";
 import { fromPass, passSchema } from "../../base/wire/tinker.ts";
 import type { PassRequest } from "../../base/wire/tinker-protobuf.ts";
 
-/** The model and the number of a request. */
 export const requestIds = z.object({ model_id: z.string(), seq_id: z.number().int().min(1).nullish() });
 
 /** A pass in JSON, under `forward_input` or `forward_backward_input`. */

@@ -49,7 +49,6 @@ export async function answerSample(
   }
 }
 
-/** Samples until one of the strings is in the text. */
 async function untilText(
   policy: Policy,
   request: SampleRequest,

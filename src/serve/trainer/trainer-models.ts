@@ -43,7 +43,6 @@ export interface ServedPolicy {
 export interface TrainerMemory {
   /** For everything beside the base. */
   limit: number;
-  /** What a model under training takes. */
   model(rank: number): number;
   /** What a policy that can be sampled from takes. */
   policy: number;
