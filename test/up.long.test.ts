@@ -15,7 +15,7 @@ describe("coa up <traces>", () => {
     assert.match(stderr, /right: \d+ graded by feedback/);
     assert.match(stdout, /--recorded/);
     const home = process.env["COA_HOME"]!;
-    const dataset = JSON.parse(await readFile(join(home, "up-traces", "dataset", "dataset.json"), "utf8"));
+    const dataset = JSON.parse(await readFile(join(home, "up-traces", "tiny", "dataset", "dataset.json"), "utf8"));
     assert.deepEqual(Object.keys(dataset.right), ["right by feedback"]);
   });
 
@@ -41,7 +41,7 @@ describe("coa up <traces>", () => {
     const report = await readFile(join(process.env["COA_HOME"]!, "up-bare", "report.html"), "utf8");
     assert.match(report, /is not success/);
     const dataset = JSON.parse(
-      await readFile(join(process.env["COA_HOME"]!, "up-bare", "dataset", "dataset.json"), "utf8"),
+      await readFile(join(process.env["COA_HOME"]!, "up-bare", "tiny", "dataset", "dataset.json"), "utf8"),
     );
     assert.deepEqual(Object.keys(dataset.right), ["assumed right"]);
   });

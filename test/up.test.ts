@@ -1,6 +1,6 @@
 /** `coa up`: from documents or traces to a compared model in one command, which says what it costs, and continues after whatever stopped it. */
 import assert from "node:assert/strict";
-import { existsSync } from "node:fs";
+import { existsSync, mkdirSync } from "node:fs";
 import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, it } from "node:test";
@@ -78,7 +78,7 @@ describe("coa up <documents>", () => {
       assert.match(stdout, /next: coa serve --model .*sft.model --docs/);
       const home = process.env["COA_HOME"]!;
       assert.ok(existsSync(join(home, "up-docs", "report.html")));
-      const use = JSON.parse(await readFile(join(home, "up-docs", "sft", "model", "coa.json"), "utf8"));
+      const use = JSON.parse(await readFile(join(home, "up-docs", "tiny", "sft", "model", "coa.json"), "utf8"));
       assert.deepEqual(
         [use.question, use.language.profile.style.layout, use.language.tools.length],
         ["bare", "compact", 2],
@@ -88,6 +88,22 @@ describe("coa up <documents>", () => {
       assert.equal(again.code, 0, again.stderr);
       assert.equal(llm.calls(), calls, "what is done is paid for once");
       assert.doesNotMatch(again.stderr, /\$ coa /);
+      // Another student learns from the same runs and stands beside the first.
+      const second = await coaToItsEnd(up.map((word) => (word === "tiny" ? "small" : word)));
+      assert.equal(second.code, 0, second.stderr);
+      assert.equal(llm.calls(), calls, "the team is paid for once");
+      assert.match(second.stderr, /\$ coa eval compare docs-team docs-model-alone docs-tiny docs-small /);
+      assert.ok(existsSync(join(home, "up-docs", "tiny", "sft", "model", "model.safetensors")));
+      // Other documents in a folder of the same name are other work, and leave the first index alone.
+      const index = await readFile(join(home, "index", "docs", "index.json"), "utf8").catch(() => "");
+      const others = join(folder, "elsewhere", "docs");
+      mkdirSync(others, { recursive: true });
+      await writeFile(join(others, "x.md"), "# Xanten\n\nThe harbour master of Xanten is Udo Rehm.\n");
+      const other = up.map((word) => (word === docs ? others : word));
+      const third = JSON.parse((await coaToItsEnd([...other, "--dry-run", "--json"])).stdout) as { folder: string };
+      assert.match(third.folder, /up-docs-[0-9a-f]{6}$/);
+      assert.equal((await coaToItsEnd(["index", "build", others])).code, 0);
+      assert.equal(await readFile(join(home, "index", "docs", "index.json"), "utf8").catch(() => ""), index);
     } finally {
       await llm.close();
     }
@@ -154,7 +170,7 @@ describe("coa up where something is wrong", () => {
   it("says in a sentence that the workspace can't be written", async () => {
     const file = join(folder, "file");
     await writeFile(file, "");
-    const { systemErrorText } = await import("../src/cli/system-errors.ts");
+    const { systemErrorText } = await import("../src/cli/main.ts");
     process.env["COA_HOME"] = join(file, "below");
     const error = await coa("up", traces, ...tiny).catch((one: unknown) => one);
     assert.match(systemErrorText(error) ?? String(error), /below.*: a part of this path is a file, not a folder/);

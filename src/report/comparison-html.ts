@@ -1,5 +1,7 @@
 /** The comparison as one HTML file that needs nothing else: plots, figures, the tasks where systems differ, their runs. */
 
+import type { TeamRun } from "../core/team-run.ts";
+import type { Trajectory } from "../core/trajectory.ts";
 import {
   comparisonCells,
   noPriceLine,
@@ -9,11 +11,12 @@ import {
   recountedCells,
   rightWords,
   successWord,
+  trainingLines,
 } from "./comparison-table.ts";
 import type { Comparison, Summary } from "./figures.ts";
-import { count, duration, moneySpent, percent } from "./format-figures.ts";
+import { count, duration, moneySpent, percent, percentWithInterval } from "./format-figures.ts";
 import { escapeHtml, htmlPage, htmlTable } from "./page.ts";
-import { runHtml } from "./run-html.ts";
+import { resultSentence, successText } from "./result-sentence.ts";
 import { colour, groupedBars, scatterPlot, stackedBars } from "./svg-plots.ts";
 
 export interface ReportOptions {
@@ -31,14 +34,27 @@ export function runKey(system: string, id: string): string {
   return `${system}\u0000${id}`;
 }
 
-/** The whole report. */
 export function comparisonHtml(comparison: Comparison, options: ReportOptions = {}): string {
   const { title = "Comparison" } = options;
   const { rows, baseline, tasks } = comparison;
   const examples = shownExamples(comparison, options);
   return htmlPage(
     title,
-    `<p class="lead">${escapeHtml(rows.map((row) => row.system).join(", "))} on ${tasks} tasks. Savings are against <b>${escapeHtml(baseline.system)}</b> (topology: ${escapeHtml(baseline.topology)}).</p>
+    `<p class="lead">${escapeHtml(resultSentence(comparison))}</p>
+<details><summary>Intervals behind this sentence</summary>
+${htmlTable(
+  [["system", "success, 95 % interval", "saves"]].concat(
+    rows.map(({ system, summary, saving }) => [
+      system,
+      successText(summary),
+      saving?.billedTokens ? `${percentWithInterval(saving.billedTokens)} of billed tokens` : "–",
+    ]),
+  ),
+)}
+${trainingLines(comparison)
+  .map((line) => `<p>${escapeHtml(line)}</p>`)
+  .join("\n")}</details>
+<p class="note">${rows.length} systems on ${tasks} tasks. Savings are against <b>${escapeHtml(baseline.system)}</b> (topology: ${escapeHtml(baseline.topology)}), or the first team under the same conditions.</p>
 ${legend(comparison)}
 ${htmlTable(comparisonCells(comparison))}
 ${comparison.recounted ? `<p class="note">The same runs in the tokens of a tokenizer that belongs to no side:</p>\n${htmlTable(recountedCells(comparison))}` : ""}
@@ -47,20 +63,9 @@ ${provenanceLines(comparison)
   .map((line) => `<p class="note"><b>${escapeHtml(line)}</b></p>`)
   .join("\n")}
 <h2>${successWord(comparison) === "success" ? "Success" : "Agreement"} against tokens</h2>
-<h3>Billed tokens per task</h3>
 ${scatterPlot(
   rows.map((row, i) => ({ name: row.system, x: row.summary.perTask.billedTokens, y: row.summary.success, colour: i })),
   "billed tokens per task",
-)}
-<h3>Computed tokens per task</h3>
-${scatterPlot(
-  rows.map((row, i) => ({
-    name: row.system,
-    x: row.summary.perTask.computedTokens,
-    y: row.summary.success,
-    colour: i,
-  })),
-  "computed tokens per task",
 )}
 ${groupSection(comparison, "byFamily", "By family")}
 ${groupSection(comparison, "byLevel", "By level")}
@@ -77,24 +82,10 @@ ${stackedBars(
 )}
 <h2>Outcomes</h2>
 ${htmlTable(outcomeCells(comparison))}
-${checkSection(comparison)}
 <h2>Where they differ</h2>
 <p class="note">${comparison.differing.length} of ${tasks} tasks came out differently; ${examples.length} are shown.</p>
 ${examples.join("\n")}`,
   );
-}
-
-/** How reliable the systems' own checks are. */
-function checkSection({ rows }: Comparison): string {
-  const cells = rows.flatMap(({ system, summary: { check } }) => {
-    if (!check) return [];
-    const area = (value: number | null | undefined) => (typeof value === "number" ? value.toFixed(3) : "–");
-    return [[system, area(check.auc), area(check.surenessAuc), check.brier.toFixed(3), String(check.runs)]];
-  });
-  if (cells.length === 0) return "";
-  return `<h2>Does the check check?</h2>
-${htmlTable([["system", "area under the curve", "with its probability", "Brier score", "answers"], ...cells])}
-<p class="note">The area is the chance that a right answer was scored higher than a wrong one: 0.5 says nothing, 1 tells all apart; beside it the same of the score with the probability that the model wrote it with, where it tells.</p>`;
 }
 
 function legend({ rows }: Comparison): string {
@@ -153,7 +144,7 @@ function outcomeCells({ rows }: Comparison): string[][] {
         .map(([k, value]) => `${k}: ${percent(value)}`)
         .join(", "),
       s.majority === null ? "–" : percent(s.majority),
-      duration(s.perTask.wallMs),
+      s.scripted ? "scripted" : duration(s.perTask.wallMs),
       moneySpent(s.perTask.costUsd),
       count(s.whenRight?.billedTokens),
     ]),
@@ -183,4 +174,50 @@ function shownExamples(comparison: Comparison, { questions, runs, examples = 20 
       : "";
     return `<section id="${escapeHtml(taskId)}"><h3>${escapeHtml(taskId)}</h3><p>${escapeHtml(task?.question.slice(0, 800) ?? "")}</p>${gold}<ul>${answers.join("")}</ul></section>`;
   });
+}
+
+const longest = 4000;
+
+/** A folded view of what a run did. */
+export function runHtml(run: unknown): string {
+  if (isTrajectory(run)) {
+    const steps = run.segments.map((segment) => step(segment.tag, segment.text, segment.by));
+    return folded(
+      run.id,
+      `trajectory, ${run.segments.length} segments, ${count(run.usage.billedTokens)} billed tokens`,
+      steps,
+    );
+  }
+  if (isTeamRun(run)) {
+    const names = new Map(run.agents.map((agent) => [agent.id, agent.role ?? agent.name]));
+    const steps = run.steps.flatMap((one) => [
+      step(names.get(one.agentId) ?? one.agentId, one.text, "model"),
+      ...one.toolCalls.map((call) =>
+        step(call.name, `${call.arguments}\n→ ${call.result ?? call.error ?? ""}`, "tool"),
+      ),
+    ]);
+    return folded(
+      run.id,
+      `team run, ${run.agents.length} agents, ${run.steps.length} steps, ${count(run.usage.billedTokens)} billed tokens`,
+      steps,
+    );
+  }
+  return "";
+}
+
+function folded(id: string, summary: string, steps: string[]): string {
+  return `<details id="run-${escapeHtml(id)}"><summary>${escapeHtml(summary)}</summary>${steps.join("")}</details>`;
+}
+
+function step(name: string, body: string, by: string): string {
+  const shown = body.length > longest ? `${body.slice(0, longest)}\n… ${body.length - longest} more characters` : body;
+  return `<div class="step ${by === "model" ? "model" : "tool"}"><b>${escapeHtml(name)}</b><pre>${escapeHtml(shown.trim())}</pre></div>`;
+}
+
+function isTrajectory(run: unknown): run is Trajectory {
+  return run !== null && typeof run === "object" && Array.isArray((run as Trajectory).segments);
+}
+
+function isTeamRun(run: unknown): run is TeamRun {
+  return run !== null && typeof run === "object" && Array.isArray((run as TeamRun).steps);
 }

@@ -1,36 +1,39 @@
 /** A comparison as one table of text, for the terminal. */
-import type { CheckCalibration, Comparison, Measure, Summary } from "./figures.ts";
-import { count, duration, moneySpent, percent, percentWithInterval, pValue, signed } from "./format-figures.ts";
+import type { Comparison, ComparisonRow, Measure, Summary } from "./figures.ts";
+import { count, duration, moneySpent, percent, pValue, signed } from "./format-figures.ts";
+import { resultSentence, successText } from "./result-sentence.ts";
 
 /** The rows of the table, headings first. */
 export function comparisonCells(comparison: Comparison): string[][] {
-  const { baseline } = comparison;
   const head = [
     "system",
     successWord(comparison),
     "tokens",
     "computed",
     "tools",
+    ...(formKnown(comparison) ? ["format errors"] : []),
     ...(pathKnown(comparison) ? ["rounds", "path"] : []),
     "time",
     "money",
-    `saves vs ${baseline.system} (${baseline.topology})`,
+    savesHead(comparison),
     "difference",
   ];
-  const rows = comparison.rows.map(({ system, summary, paired, saving }) => {
+  const rows = comparison.rows.map((row) => {
+    const { system, summary, paired } = row;
     const costs = summary.perSuccess;
-    const saved = saving ? `${part(saving.billedTokens)} billed, ${part(saving.computedTokens)} computed` : "–";
+    const time = (ms: number | undefined) => (summary.scripted ? "scripted" : duration(ms));
     const difference = paired ? `${signed(100 * paired.difference.value, 1)} points, ${pValue(paired.pValue)}` : "–";
     return [
       system,
-      percentWithInterval(summary.success),
+      successText(summary),
       count(costs?.billedTokens),
       count(costs?.computedTokens),
       count(costs?.toolCalls),
-      ...(pathKnown(comparison) ? [count(costs?.rounds), duration(costs?.pathMs)] : []),
-      duration(costs?.wallMs),
+      ...(formKnown(comparison) ? [summary.perTask.formatErrors?.toFixed(2) ?? "–"] : []),
+      ...(pathKnown(comparison) ? [count(costs?.rounds), time(costs?.pathMs)] : []),
+      time(costs?.wallMs),
       moneySpent(costs?.costUsd),
-      saved,
+      savedText(row, comparison),
       difference,
     ];
   });
@@ -38,16 +41,46 @@ export function comparisonCells(comparison: Comparison): string[][] {
 }
 
 /** Tokens and savings by a neutral tokenizer, headings first; empty where none was asked for. */
-export function recountedCells({ recounted: other, baseline }: Comparison): string[][] {
+export function recountedCells(comparison: Comparison): string[][] {
+  const { recounted: other } = comparison;
   if (!other) return [];
-  const head = [`counted by ${other.name}`, "tokens", "computed", `saves vs ${baseline.system} (${baseline.topology})`];
-  const rows = other.rows.map(({ system, summary, saving }) => [
-    system,
-    count(summary.perSuccess?.billedTokens),
-    count(summary.perSuccess?.computedTokens),
-    saving ? `${part(saving.billedTokens)} billed, ${part(saving.computedTokens)} computed` : "–",
+  const head = [`counted by ${other.name}`, "tokens", "computed", savesHead(comparison)];
+  const rows = other.rows.map((row) => [
+    row.system,
+    count(row.summary.perSuccess?.billedTokens),
+    count(row.summary.perSuccess?.computedTokens),
+    savedText(row, comparison),
   ]);
   return [head, ...rows];
+}
+
+/** Whether every system is measured against the same one. */
+function oneBaseline({ rows, baseline }: Comparison): boolean {
+  return rows.every(({ against = baseline.system, system }) => against === baseline.system || against === system);
+}
+
+function savesHead(comparison: Comparison): string {
+  const { system, topology } = comparison.baseline;
+  return oneBaseline(comparison) ? `saves vs ${system} (${topology})` : "saves under the same conditions";
+}
+
+function savedText({ saving, against }: Pick<ComparisonRow, "saving" | "against">, comparison: Comparison): string {
+  if (!saving) return "–";
+  const versus = oneBaseline(comparison) ? "" : ` vs ${against}`;
+  return `${part(saving.billedTokens)} billed, ${part(saving.computedTokens)} computed${versus}`;
+}
+
+/** What the last stage of training changed, one line for each model and condition. */
+export function trainingLines({ rows }: Comparison): string[] {
+  return rows.flatMap(({ system, summary, since }) => {
+    if (!since) return [];
+    const { difference, pValue: p, firstBetter, secondBetter } = since.paired;
+    const [low, high] = [difference.low, difference.high].map((bound) => signed(100 * bound, 1));
+    const where = summary.condition === undefined ? "" : ` where ${summary.condition}`;
+    return [
+      `${system} against ${since.system}${where}: ${signed(100 * difference.value, 1)} points [${low}, ${high}] (${secondBetter} tasks gained, ${firstBetter} lost, ${pValue(p)})`,
+    ];
+  });
 }
 
 /** The table as text, with what its columns mean. */
@@ -57,14 +90,17 @@ export function comparisonTable(comparison: Comparison): string {
     .map(({ system, summary }) => ({ ...summary, system }))
     .filter(({ crashed, undecided, missing }) => crashed + undecided + missing > 0);
   return [
+    resultSentence(comparison),
+    "",
     textTable(cells),
     "",
+    ...trainingLines(comparison),
     ...(comparison.recounted ? [textTable(recountedCells(comparison)), ""] : []),
     `${comparison.tasks} tasks in common. Tokens, computed tokens, tool calls, time and money are ${perSuccess(comparison)}`,
+    ...(formKnown(comparison) ? ["Format errors are per run: calls that can't be read, tags out of order."] : []),
     ...(pathKnown(comparison) ? [pathLine(comparison)] : []),
     ...(comparison.rows.some(({ summary }) => summary.perTask.costUsd === 0) ? [noPriceLine] : []),
     ...provenanceLines(comparison),
-    ...comparison.rows.flatMap(({ system, summary }) => checkLine(system, summary.check)),
     ...notes.map(
       ({ system, runs, crashed, undecided, missing }) =>
         `${system}: of ${runs} runs ${crashed} crashed, ${undecided} could not be graded, ${missing} were not run; all count as no ${successWord(comparison)}.`,
@@ -82,6 +118,11 @@ export function pathLine(comparison: Comparison): string {
 /** Whether any system's records say which turns waited for each other. */
 function pathKnown({ rows }: Comparison): boolean {
   return rows.some(({ summary }) => summary.perTask.rounds !== undefined);
+}
+
+/** Whether any system writes in a form that can be broken. */
+function formKnown({ rows }: Comparison): boolean {
+  return rows.some(({ summary }) => summary.perTask.formatErrors !== undefined);
 }
 
 /** What the share of right answers may be called: agreement with assumed answers is not success. */
@@ -127,17 +168,6 @@ export function replayedLine(system: string, { calls, missing }: NonNullable<Sum
   return `${system}: measured on replayed tools; of ${calls} calls ${missing} were not recorded.`;
 }
 
-/** How reliable the check of a system is, where it has one. */
-function checkLine(system: string, check: CheckCalibration | null | undefined): string[] {
-  if (!check) return [];
-  const area = check.auc === null ? "–" : check.auc.toFixed(3);
-  const sure = typeof check.surenessAuc === "number" ? ` (${check.surenessAuc.toFixed(3)} with its probability)` : "";
-  return [
-    `${system}: its check has area under the curve ${area}${sure}, Brier score ${check.brier.toFixed(3)} (${check.runs} answers).`,
-  ];
-}
-
-/** Columns padded to the same width. */
 export function textTable(cells: readonly (readonly string[])[]): string {
   const widths = cells[0]!.map((_, column) => Math.max(...cells.map((row) => row[column]!.length)));
   const lines = cells.map((row) =>

@@ -28,7 +28,6 @@ export interface DroppedSample {
   trajectory?: Trajectory;
 }
 
-/** What a distillation did. */
 export interface DistillReport {
   version: 1;
   profile: string;
@@ -42,6 +41,7 @@ export interface DistillReport {
   reflecting: number;
   correcting: number;
   filledThoughts: number;
+  /** @internal */
   tokens: TokenReport[];
   hops: Record<string, number>;
   tools: Record<string, number>;
@@ -52,5 +52,6 @@ export interface DistillReport {
   dropped: { id: string; taskId: string; stage: string; reason: string; detail?: string }[];
   problems: { file: string; line: number; id: string; stage: string; message: string }[];
   problemCount: number;
+  /** @internal */
   samples: DroppedSample[];
 }

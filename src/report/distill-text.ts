@@ -4,7 +4,6 @@ import type { DistillReport } from "./distill-report.ts";
 
 const barWidth = 30;
 
-/** The whole report as text. */
 export function reportText(report: DistillReport): string {
   return [
     `${report.records} records in, ${report.kept} chains kept, ${report.written} written (${report.copies} further copies of chains that correct themselves)`,

@@ -10,7 +10,6 @@ export interface Measure {
   /** The figure's name; it says so where programs were graded on their public tests alone. */
   metric?: string;
   scoring?: string;
-  /** The rules that decided, by name. */
   scorers: string[];
   /** How many answers are known to be right by what, where not all come from a file of tasks. */
   right?: Partial<Record<Rightness, number>>;
@@ -26,7 +25,6 @@ export interface Estimate {
 
 /** The difference of two systems on the same tasks. */
 export interface PairedComparison {
-  /** Tasks that both were run on. */
   tasks: number;
   /** Mean of the second minus mean of the first. */
   difference: Estimate;
@@ -38,7 +36,6 @@ export interface PairedComparison {
   secondBetter: number;
 }
 
-/** What runs cost on average. */
 export interface Costs {
   billedTokens: number;
   computedTokens: number;
@@ -48,9 +45,10 @@ export interface Costs {
   /** Model turns that had to wait for each other, and the time along them; absent where records do not say. */
   rounds?: number;
   pathMs?: number;
+  /** Times that the model broke the form of its language; absent where it has none. */
+  formatErrors?: number;
 }
 
-/** The figures of one group of tasks. */
 export interface GroupFigures {
   tasks: number;
   success: Estimate;
@@ -60,19 +58,6 @@ export interface GroupFigures {
   perSuccess: Costs | null;
 }
 
-/** Whether the scores of a system's own check tell right answers from wrong ones. */
-export interface CheckCalibration {
-  /** Answers that were checked and graded. */
-  runs: number;
-  /** Chance that a right answer was scored higher than a wrong one; null where all are right or all wrong. */
-  auc: number | null;
-  /** The same of the scores together with how probable it was that they were written; absent where no model tells that. */
-  surenessAuc?: number | null;
-  /** Mean squared distance of score (as a chance) and truth. */
-  brier: number;
-  groups: { score: number; chance: number; runs: number; right: number }[];
-}
-
 /** The figures of one system on one set of tasks. */
 export interface Summary extends GroupFigures {
   version: 1;
@@ -80,19 +65,22 @@ export interface Summary extends GroupFigures {
   topology?: string;
   /** Which model, profile, tools and sampling it is, in a line. */
   what?: string;
+  /** The last stage of the model's training: `sft`, `rl`. */
+  learned?: string;
+  /** What was made to fail while it was measured: "four in ten searches find nothing". Absent where tools work. */
+  condition?: string;
+  /** Its agents are programs: their time says nothing of a team of models. */
+  scripted?: true;
   samples: number;
-  /** How it was measured: file of tasks, scorers, judges. */
+  /** How it was measured: file of tasks, scorers, judges. @internal */
   measure?: Measure;
   /** Root mean square of how sure answers were less how often right, where a judge read that; null elsewhere. */
   calibrationError?: number | null;
-  /** Mean of the graders' partial credit. */
   score: number;
   /** pass@k without bias, for k = 1, 2, 4, … and the number of samples. */
   passAtK: Record<string, number>;
   /** Success of the answer that most samples of a task agree on; null with one sample. */
   majority: number | null;
-  /** Of the system's own check; null where it has none. */
-  check?: CheckCalibration | null;
   /** Mean costs of right runs alone; null where there were none. */
   whenRight: Costs | null;
   runs: number;
@@ -112,13 +100,15 @@ export interface Summary extends GroupFigures {
   byLevel: Record<string, GroupFigures>;
 }
 
-/** One system beside the others. */
 export interface ComparisonRow {
   system: string;
   topology: string;
   summary: Summary;
-  /** Against the first system on the tasks that both have; absent for the first itself. */
+  /** The system that it is measured against; absent for that one itself. */
+  against?: string;
   paired?: PairedComparison;
+  /** Against the same kind of model before its last stage of training, under the same conditions. */
+  since?: { system: string; stage: string; paired: PairedComparison };
   /** Share saved per success, with its interval; negative where it costs more. Null without successes. */
   saving?: {
     billedTokens: Estimate | null;
@@ -129,7 +119,6 @@ export interface ComparisonRow {
   };
 }
 
-/** Several systems on the same tasks. */
 export interface Comparison {
   /** The same comparison in the tokens of a tokenizer that belongs to no side. */
   recounted?: { name: string; rows: Pick<ComparisonRow, "system" | "summary" | "saving">[] };

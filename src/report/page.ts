@@ -42,10 +42,28 @@ ${body}
 `;
 }
 
+/** Twelve colours that people can tell apart, on white and on dark: [light, dark]. */
+export const systemColours = [
+  ["#2563a8", "#6aa9ee"],
+  ["#c2571a", "#f09055"],
+  ["#2f8a57", "#63c88f"],
+  ["#8a4fb0", "#bb8ae0"],
+  ["#b8860b", "#dfb74a"],
+  ["#c03a5b", "#ee7d98"],
+  ["#0a8f9e", "#3fd5e6"],
+  ["#6b7280", "#98a0aa"],
+  ["#d02fc0", "#ff5cf0"],
+  ["#7a1f1f", "#c7564a"],
+  ["#1f2f9e", "#7078ff"],
+  ["#3f5200", "#c4ea4a"],
+] as const;
+
+const colours = (theme: 0 | 1) => systemColours.map((pair, i) => `--c${i}:${pair[theme]}`).join(";");
+
 /** The style sheet of every report. */
 const pageStyle = `
-:root{color-scheme:light dark;--bg:#fff;--fg:#1c2430;--soft:#5b6675;--line:#dfe4ea;--card:#f6f8fa;--c0:#2563a8;--c1:#c2571a;--c2:#2f8a57;--c3:#8a4fb0;--c4:#b8860b;--c5:#c03a5b}
-@media (prefers-color-scheme:dark){:root{--bg:#12161c;--fg:#e4e9ef;--soft:#98a4b3;--line:#2b333d;--card:#1a2028;--c0:#6aa9ee;--c1:#f09055;--c2:#63c88f;--c3:#bb8ae0;--c4:#dfb74a;--c5:#ee7d98}}
+:root{color-scheme:light dark;--bg:#fff;--fg:#1c2430;--soft:#5b6675;--line:#dfe4ea;--card:#f6f8fa;${colours(0)}}
+@media (prefers-color-scheme:dark){:root{--bg:#12161c;--fg:#e4e9ef;--soft:#98a4b3;--line:#2b333d;--card:#1a2028;${colours(1)}}}
 *{box-sizing:border-box}body{margin:0;background:var(--bg);color:var(--fg);font:16px/1.5 system-ui,sans-serif}
 main{max-width:1040px;margin:0 auto;padding:24px 16px 64px}h1{font-size:1.7rem;margin:.2em 0}h2{margin:2em 0 .4em;font-size:1.25rem}h3{margin:1.2em 0 .3em;font-size:1rem}
 .lead{font-size:1.05rem}.note,small{color:var(--soft);font-size:.85rem}small{display:block}.wide{overflow-x:auto}

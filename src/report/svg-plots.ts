@@ -4,13 +4,14 @@
  */
 import type { Estimate } from "./figures.ts";
 import { count, percent, percentWithInterval } from "./format-figures.ts";
-import { escapeHtml } from "./page.ts";
+import { escapeHtml, systemColours } from "./page.ts";
 
 const width = 720;
+const longestName = 36;
 
-/** The colour of the i-th system. */
+/** The colour of the i-th system; from the thirteenth on they repeat, and names tell. */
 export function colour(index: number): string {
-  return `var(--c${index % 6})`;
+  return `var(--c${index % systemColours.length})`;
 }
 
 /** A picture of the page's width. */
@@ -94,7 +95,7 @@ export function groupedBars(bars: readonly Bar[]): string {
   const series = [...new Set(bars.map((bar) => bar.series))];
   const barHeight = 16;
   const rowHeight = series.length * (barHeight + 3) + 16;
-  const left = 190;
+  const left = roomFor(groups);
   const x = (value: number) => left + value * (width - left - 90);
   const height = groups.length * rowHeight + 30;
   const grid = [0, 0.25, 0.5, 0.75, 1].map(
@@ -107,7 +108,7 @@ export function groupedBars(bars: readonly Bar[]): string {
     const { value, low, high } = bar.value;
     return `<g><title>${escapeHtml(`${bar.group}, ${bar.series}: ${percentWithInterval(bar.value)}${bar.note ? `, ${bar.note}` : ""}`)}</title><rect x="${left}" y="${top}" width="${Math.max(1, x(value) - left).toFixed(1)}" height="${barHeight}" rx="2" fill="${colour(bar.colour)}"/><line x1="${x(low).toFixed(1)}" x2="${x(high).toFixed(1)}" y1="${middle}" y2="${middle}" class="interval"/></g>${text(Math.max(x(high), x(value)) + 6, top + barHeight - 4, percent(value, 0), "start", "label")}`;
   });
-  const names = groups.map((group, i) => text(left - 10, i * rowHeight + rowHeight / 2 + 2, clip(group, 26), "end"));
+  const names = groups.map((group, i) => text(left - 10, i * rowHeight + rowHeight / 2 + 2, clip(group), "end"));
   return svg(height, "success by group", [...grid, ...names, ...marks].join(""));
 }
 
@@ -121,7 +122,7 @@ export function stackedBars(stacks: readonly Stack[], unit: string): string {
   const names = [...new Set(stacks.flatMap((stack) => Object.keys(stack.parts)))].sort();
   const totals = stacks.map((stack) => Object.values(stack.parts).reduce((sum, part) => sum + part, 0));
   const max = Math.max(...totals, 1);
-  const [left, barHeight, rowHeight] = [150, 26, 40];
+  const [left, barHeight, rowHeight] = [roomFor(stacks.map(({ name }) => name)), 26, 40];
   const legendTop = stacks.length * rowHeight + 22;
   const perLine = 5;
   const height = legendTop + Math.ceil(names.length / perLine) * 20 + 4;
@@ -137,7 +138,7 @@ export function stackedBars(stacks: readonly Stack[], unit: string): string {
       from += value;
       return piece;
     });
-    return `${text(left - 10, top + 17, clip(stack.name, 20), "end", "label")}${pieces.join("")}${text(x(totals[row]!) + 6, top + 17, count(totals[row]!), "start", "label")}`;
+    return `${text(left - 10, top + 17, clip(stack.name), "end", "label")}${pieces.join("")}${text(x(totals[row]!) + 6, top + 17, count(totals[row]!), "start", "label")}`;
   });
   const legend = names.map((part, i) => {
     const [column, line] = [i % perLine, Math.floor(i / perLine)];
@@ -147,7 +148,14 @@ export function stackedBars(stacks: readonly Stack[], unit: string): string {
   return svg(height, `${unit} by part`, [...bars, ...legend].join(""));
 }
 
-/** At most so many characters. */
-export function clip(content: string, length: number): string {
-  return content.length > length ? `${content.slice(0, length - 1)}…` : content;
+/** At most so many characters, the middle left out: names differ at their ends. */
+export function clip(content: string, length = longestName): string {
+  if (content.length <= length) return content;
+  const end = Math.floor((length - 1) / 2);
+  return `${content.slice(0, length - 1 - end)}…${content.slice(content.length - end)}`;
+}
+
+/** Width for labels left of a picture. */
+function roomFor(names: readonly string[]): number {
+  return Math.max(90, 24 + 6.8 * Math.max(...names.map((name) => clip(name).length)));
 }

@@ -8,15 +8,13 @@
  * question must not contain the answer, and a replaced name must be gone from the question. `check-tasks.ts` then asks
  * whether a task can be solved with tools and not without.
  */
-
 import { z } from "zod";
 import { askForJson } from "../base/work/ask-json.ts";
 import type { OnProgress } from "../core/events.ts";
 import { fingerprint } from "../core/fingerprint.ts";
+import type { ChatModel, ChatRequest } from "../core/model.ts";
 import { defineTask, type Task } from "../core/task.ts";
-import { askText, type Writer } from "./writer.ts";
 
-/** A document that tasks are made from. */
 export interface SourceDocument {
   id: string;
   title?: string;
@@ -65,6 +63,9 @@ const atomicSchema = z.object({
 const cluesSchema = z.object({ clue: z.string().nullable(), evidence: z.string().optional() });
 const mergedSchema = z.object({ question: z.string() });
 
+/** Of the atomic tasks, the share that may become deeper ones. */
+const deeperShare = 0.67;
+
 const instructions =
   "You write questions for testing research assistants. You reply with one JSON object and nothing else. You never use knowledge of your own: everything you state must stand in the text you are given.";
 
@@ -74,6 +75,7 @@ export async function* generateTasks(
   options: GenerateOptions,
 ): AsyncGenerator<Task> {
   const { model, depth = 1, width = 0.5 } = options;
+  let deepened = 0;
   let partner: Atomic | null = null;
   let merged = 0;
   let made = 0;
@@ -95,10 +97,12 @@ export async function* generateTasks(
       if (!task) continue;
       yield task;
       made++;
-      let deeper: Atomic | null = atomic;
+      // Each deeper question asks about a file that was asked about before: they may not crowd out other files.
+      let deeper: Atomic | null = deepened < deeperShare * made ? atomic : null;
       for (let level = 2; level <= depth + 1 && deeper; level++) {
         deeper = await deepen(model, deeper, documents, options);
         if (deeper) yield* fresh(deeper, "depth", level);
+        if (deeper && level === 2) deepened++;
       }
       if (partner && merged < Math.floor((made * width) / 2)) {
         const both = await widen(model, partner, atomic, options);
@@ -171,8 +175,11 @@ async function deepen(
   options: GenerateOptions,
 ): Promise<Atomic | null> {
   const { subject } = made;
-  const found = await (options.find?.(subject) ?? documents.filter((one) => holds(one.text, subject)));
-  const other = found.find((one) => !made.documents.includes(one.id));
+  const found = (await options.find?.(subject)) ?? documents;
+  const wanted = ` ${plain(subject)} `;
+  const other = found.find(
+    (one) => !made.documents.includes(one.id) && (options.find !== undefined || plainText(one).includes(wanted)),
+  );
   const reject = (reason: string, question?: string): null => {
     options.onRejected?.({ kind: "depth", documentId: other?.id ?? made.documents[0]!, question, reason });
     return null;
@@ -234,6 +241,15 @@ export function plain(text: string): string {
     .trim();
 }
 
+const plainTexts = new WeakMap<SourceDocument, string>();
+
+/** A document's words for comparing, made once: every subject is looked for in every document. */
+function plainText(document: SourceDocument): string {
+  const known = plainTexts.get(document) ?? ` ${plain(document.text)} `;
+  plainTexts.set(document, known);
+  return known;
+}
+
 /** Whether a text holds another as whole words. */
 export function holds(text: string, part: string): boolean {
   const wanted = plain(part);
@@ -244,4 +260,14 @@ function replaceName(question: string, name: string, phrase: string): string | n
   const at = question.toLowerCase().indexOf(name.toLowerCase());
   if (at < 0) return null;
   return question.slice(0, at) + phrase + question.slice(at + name.length);
+}
+
+export type Written = string | { text?: string };
+
+/** Anything that can answer messages with text. */
+export type Writer = Pick<ChatModel, "chat"> | ((request: ChatRequest) => Written | Promise<Written>);
+
+export async function askText(writer: Writer, request: ChatRequest): Promise<string> {
+  const reply = typeof writer === "function" ? await writer(request) : await writer.chat(request);
+  return typeof reply === "string" ? reply : (reply.text ?? "");
 }

@@ -4,16 +4,42 @@
  * assumed; each task says which. A run that is known to be wrong, or of which nothing is known, gives an unsolved task.
  */
 
+import type { Feedback, SegmentEdit } from "../core/annotation.ts";
 import { fingerprint } from "../core/fingerprint.ts";
 import type { Grader } from "../core/grader.ts";
 import { defined } from "../core/json-value.ts";
 import { countRightness, defineTask, type Rightness, type Task } from "../core/task.ts";
-import type { TeamRun } from "../core/team-run.ts";
+import type { TeamRun, TeamToolCall } from "../core/team-run.ts";
+import type { Trajectory } from "../core/trajectory.ts";
 import { type JudgePrompt, judges } from "../graders/judges/judges.ts";
+
+/** What of a recording says what was asked and answered. */
+export interface Recorded
+  extends Pick<TeamRun, "id" | "taskId" | "question" | "answer" | "history" | "session" | "family" | "feedback"> {
+  steps: readonly { toolCalls: readonly Pick<TeamToolCall, "name" | "result" | "error" | "delegatesTo">[] }[];
+}
+
+/** A chain as a recording, with what people decided about it: a correction is the right answer. */
+export function recordedChain(
+  { id, taskId, prompt, segments, answer }: Trajectory,
+  decided?: { verdict: string; edits?: readonly SegmentEdit[]; feedback?: Feedback },
+): Recorded {
+  const asked = prompt.filter(({ role }) => role !== "system");
+  const at = segments.findLastIndex(({ by, text }) => by === "model" && text.trim() === answer);
+  const corrected = decided?.feedback?.correction ?? decided?.edits?.find(({ segment }) => segment === at)?.text.trim();
+  const score =
+    corrected !== undefined || decided?.verdict === "keep" ? 1 : decided?.verdict === "drop" ? 0 : undefined;
+  const toolCalls = segments.flatMap(({ call, text }) => (call ? [{ name: call.tool, result: text }] : []));
+  return {
+    ...{ id, taskId, question: asked.at(-1)?.content ?? "", answer: corrected ?? answer, steps: [{ toolCalls }] },
+    ...(asked.length > 1 && { history: asked.slice(0, -1).map(({ role, content }) => ({ role, content })) }),
+    ...(score !== undefined && { feedback: [{ name: "feedback", score }] }),
+  };
+}
 
 export interface RecordedTasksOptions {
   /** Finds the task of a run in a file of tasks. */
-  find?: (run: TeamRun) => Task | undefined;
+  find?: (run: Recorded) => Task | undefined;
   /** Judges an answer by what the tools returned; made with `recordedJudgePrompt`. */
   judge?: Grader;
   /** Takes the recorded answers of the remaining runs as right. */
@@ -37,7 +63,7 @@ export interface RecordedTasks {
 
 /** One task for each question of the runs. */
 export async function recordedTasks(
-  runs: readonly TeamRun[],
+  runs: readonly Recorded[],
   options: RecordedTasksOptions = {},
 ): Promise<RecordedTasks> {
   const tasks = new Map<string, Task>();
@@ -69,7 +95,7 @@ export async function recordedTasks(
   return { tasks: solved, unsolved: all.filter((task) => !isSolved(task)), right: countRightness(solved), ...counts };
 }
 
-async function verdictOn(run: TeamRun, options: RecordedTasksOptions): Promise<Rightness | "wrong" | "unknown"> {
+async function verdictOn(run: Recorded, options: RecordedTasksOptions): Promise<Rightness | "wrong" | "unknown"> {
   const score = recordedScore(run);
   if (score !== undefined) return score >= 0.5 ? "feedback" : "wrong";
   if (options.judge) {
@@ -81,14 +107,14 @@ async function verdictOn(run: TeamRun, options: RecordedTasksOptions): Promise<R
 }
 
 /** A score from 0 to 1 that people or checks gave the run, as its recorder kept it; the mean where there are several. */
-export function recordedScore({ feedback = [] }: Pick<TeamRun, "feedback">): number | undefined {
+export function recordedScore({ feedback = [] }: Pick<Recorded, "feedback">): number | undefined {
   return feedback.length === 0 ? undefined : feedback.reduce((sum, { score }) => sum + score, 0) / feedback.length;
 }
 
 const maxEvidence = 12_000;
 
 /** What the tools of a run returned: what its answer must follow from. */
-function evidenceOf(run: TeamRun): string {
+function evidenceOf(run: Recorded): string {
   const results = run.steps.flatMap(({ toolCalls }) =>
     toolCalls
       .filter(({ delegatesTo }) => !delegatesTo)

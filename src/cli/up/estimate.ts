@@ -25,10 +25,15 @@ export interface Estimate {
   basis: string;
 }
 
-/** What one question takes a team: figures of the lab's team of six agents (docs/results.md), rounded up. */
-const assumedTask = { calls: 10, promptTokens: 17_000, completionTokens: 1_200 };
-/** Questions that one piece of a document gives, deeper and merged ones counted in, and the calls they take. */
-const perPiece = { tasks: 3, calls: 4 };
+/**
+ * What one question takes the standard team, besides what it reads: plan, two workers with two calls each, the manager between
+ * them, an answer and its check, each reading its instructions and what was said before.
+ */
+const teamTask = { calls: 9, promptTokens: 3_900, completionTokens: 500, results: 4, resultTokens: 90 };
+/** What writing questions takes, besides the passage: instructions read and words written. */
+const writing = { promptTokens: 150, completionTokens: 70 };
+/** Of the atomic questions, the share that is merged with another. */
+const mergedShare = 0.25;
 /** Tokens of a finished chain: bare for a new small model, with its system prompt for a real one. */
 const chainTokens = { bare: 900, prompted: 4_000 };
 
@@ -45,27 +50,47 @@ export interface EstimateOptions {
   speed?: number;
 }
 
+/** Questions about one passage alone: as few as give enough, so that many files are asked about. */
+export function questionsOfPassage(pieces: number, questions: number): number {
+  return pieces >= questions ? 1 : Math.min(5, Math.ceil(questions / pieces));
+}
+
+/** Tokens read and written. */
+export function tokensOf({ parts }: Pick<Estimate, "parts">): number {
+  return parts.reduce((sum, { promptTokens, completionTokens }) => sum + promptTokens + completionTokens, 0);
+}
+
 /** The estimate for this input. */
 export function estimateUp(input: UpInput, options: EstimateOptions): Estimate {
   const { questions, measured, student } = options;
   const parts: Calls[] = [];
   let tasks = questions;
   if (input.kind === "documents") {
-    const pieces = Math.min(input.pieces, Math.ceil(questions / perPiece.tasks));
-    const tokens = Math.ceil(input.characters / input.pieces / 4) + 300;
-    const calls = pieces * perPiece.calls;
+    const { passageTokens, pageTokens, named } = input.sample;
     if (options.writing) {
-      tasks = Math.min(questions, pieces * perPiece.tasks);
-      parts.push({ part: "questions", calls, promptTokens: calls * tokens, completionTokens: calls * 200 });
+      const each = questionsOfPassage(input.pieces, questions);
+      // Half of the questions about a thing that others name can be made deeper.
+      const pieces = Math.min(input.pieces, Math.ceil(questions / (each * (1 + named / 2 + mergedShare / 2))));
+      const [deeper, merged] = [Math.round(pieces * each * named), Math.round(pieces * each * mergedShare)];
+      tasks = Math.min(questions, Math.round(pieces * each * (1 + named / 2 + mergedShare / 2)));
+      parts.push({
+        part: "questions",
+        calls: pieces + deeper + merged,
+        promptTokens: Math.round(
+          (pieces + deeper) * (passageTokens + writing.promptTokens) + merged * writing.promptTokens,
+        ),
+        completionTokens: pieces * each * writing.completionTokens + (deeper + merged) * 40,
+      });
     }
+    const read = Math.min(input.pieces, teamTask.results) * teamTask.resultTokens + 1.2 * pageTokens;
     const left = Math.max(0, tasks - (measured?.runs ?? 0));
     const each = (key: keyof Usage & ("promptTokens" | "completionTokens" | "modelCalls"), otherwise: number) =>
       measured && measured.runs > 0 ? measured.usage[key] / measured.runs : otherwise;
     parts.push({
       part: "team",
-      calls: Math.round(left * each("modelCalls", assumedTask.calls)),
-      promptTokens: Math.round(left * each("promptTokens", assumedTask.promptTokens)),
-      completionTokens: Math.round(left * each("completionTokens", assumedTask.completionTokens)),
+      calls: Math.round(left * each("modelCalls", teamTask.calls)),
+      promptTokens: Math.round(left * each("promptTokens", teamTask.promptTokens + read)),
+      completionTokens: Math.round(left * each("completionTokens", teamTask.completionTokens)),
     });
   } else {
     tasks = input.runs.length;
@@ -83,7 +108,7 @@ export function estimateUp(input: UpInput, options: EstimateOptions): Estimate {
     basis:
       measured && measured.runs > 0
         ? `from the ${measured.runs} runs that are done`
-        : "assumed; the first runs make it exact",
+        : "from a sample of the input; the first runs make it exact",
   };
 }
 

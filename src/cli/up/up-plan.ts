@@ -3,9 +3,9 @@
  * names the files that decide its result, so that a later run knows what is done, what continues and what is stale.
  */
 import { basename, join } from "node:path";
+import { questionsOfPassage } from "./estimate.ts";
 import type { UpInput } from "./look-at-input.ts";
 
-/** One command of the plan. */
 export interface UpStep {
   name: string;
   /** What it does, in a few words. */
@@ -20,19 +20,29 @@ export interface UpStep {
   claims?: boolean;
 }
 
-/** The student: a new small model, a folder with a real one, or one on a Tinker server. */
+/** The student: a new small model, the one of this package, a folder with a real one, or one on a Tinker server. */
 export type Student =
-  | { kind: "scratch"; hidden: number; layers: number; heads: number; vocabulary: number; context: number }
-  | { kind: "folder"; folder: string; rank: number }
-  | { kind: "server"; folder: string; rank: number; flags: readonly string[]; weightsHere: boolean };
+  | { kind: "shipped"; name: string; folder: string; context: number }
+  | {
+      kind: "scratch";
+      name: string;
+      hidden: number;
+      layers: number;
+      heads: number;
+      vocabulary: number;
+      context: number;
+    }
+  | { kind: "folder"; name: string; folder: string; rank: number }
+  | { kind: "server"; name: string; folder: string; rank: number; flags: readonly string[]; weightsHere: boolean };
 
 export interface UpChoices {
-  /** Where everything goes. */
+  /** Where everything goes; what belongs to one student alone, into a folder with its name. */
   folder: string;
   student: Student;
-  /** Questions to write, from documents. */
+  /** Students that were measured on the same questions before: they stand in the same comparison. */
+  others: readonly string[];
   questions: number;
-  /** Share of the tasks that training never sees. */
+  /** Share of the tasks that training never sees; once they are counted, how many. */
   heldOut: number;
   /** Tasks with their answers, where the user has them. */
   tasks?: string;
@@ -40,12 +50,12 @@ export interface UpChoices {
   players: readonly string[];
   /** --price, --max-usd. */
   spending: readonly string[];
-  /** --tool, --mcp, --tools. */
   tools: readonly string[];
-  /** --judge-model, --judge-url. */
   judge: readonly string[];
   assumeRight: boolean;
   steps?: number;
+  /** Of practice on the questions of training, where their answers were given and tools are live; 0: none. */
+  rlSteps: number;
   /** There were too few tasks to set some aside: measure on those that it is trained on, and say so. */
   measureOnTraining?: boolean;
 }
@@ -54,6 +64,7 @@ export interface UpChoices {
 export function planUp(input: UpInput, choices: UpChoices): UpStep[] {
   const { folder, student, players, spending, judge } = choices;
   const at = (...parts: string[]) => join(folder, ...parts);
+  const mine = (...parts: string[]) => join(folder, student.name, ...parts);
   const own = input.kind === "documents" ? choices.tasks : undefined;
   const files = {
     input: input.path,
@@ -62,11 +73,11 @@ export function planUp(input: UpInput, choices: UpChoices): UpStep[] {
     unsolved: at("tasks.unsolved.jsonl"),
     train: at(`${stemOf(own ?? "tasks.jsonl")}.train.jsonl`),
     test: at(`${stemOf(own ?? "tasks.jsonl")}.test.jsonl`),
-    chains: at("distilled", "trajectories.jsonl"),
-    dataset: at("dataset"),
-    student: student.kind === "scratch" ? at("student") : student.folder,
-    model: at("sft", "model"),
-    weights: at("sft", "model", "model.safetensors"),
+    chains: mine("distilled", "trajectories.jsonl"),
+    dataset: mine("dataset"),
+    student: student.kind === "scratch" ? mine("student") : student.folder,
+    model: mine("sft", "model"),
+    practised: mine("rl", "model"),
     report: at("report.html"),
   };
   const ledger = words`--set spending.ledger=${at("spending.jsonl")} ${spending}`;
@@ -82,7 +93,7 @@ export function planUp(input: UpInput, choices: UpChoices): UpStep[] {
           own === undefined && {
             name: "tasks",
             what: "the model writes questions about them; each is checked against the text",
-            args: words`tasks generate ${files.input} ${players} ${ledger} --count ${choices.questions} --out ${files.tasks}`,
+            args: words`tasks generate ${files.input} ${players} ${ledger} --count ${choices.questions} --set tasks.perDocument=${questionsOfPassage(input.pieces, choices.questions)} --out ${files.tasks}`,
             inputs: [files.input],
             outputs: [files.tasks],
           },
@@ -113,12 +124,23 @@ export function planUp(input: UpInput, choices: UpChoices): UpStep[] {
   return [
     ...steps.filter((step) => step !== false),
     ...learn(input, files, choices),
+    ...practise(input, files, choices),
     ...measure(input, files, choices),
   ];
 }
 
 type Files = Record<
-  "tasks" | "runs" | "unsolved" | "train" | "test" | "chains" | "dataset" | "student" | "model" | "weights" | "report",
+  | "tasks"
+  | "runs"
+  | "unsolved"
+  | "train"
+  | "test"
+  | "chains"
+  | "dataset"
+  | "student"
+  | "model"
+  | "practised"
+  | "report",
   string
 >;
 
@@ -127,6 +149,8 @@ function learn(input: UpInput, files: Files, choices: UpChoices): UpStep[] {
   const { folder, student, heldOut } = choices;
   const { tasks, runs, test, chains, dataset } = files;
   const scratch = student.kind === "scratch" ? student : undefined;
+  const bare = isBare(student);
+  const own = join(folder, student.name);
   const unsolved = flag("tasks", input.kind === "traces" ? files.unsolved : undefined);
   const steps: (UpStep | false)[] = [
     {
@@ -139,7 +163,7 @@ function learn(input: UpInput, files: Files, choices: UpChoices): UpStep[] {
     {
       name: "distill",
       what: "turn right runs into chains that one model can write",
-      args: words`distill run ${runs} --tasks ${tasks} ${unsolved} --eval ${test} --set distill.keepWithoutReflection=1 --set distill.minInteractions=1 ${scratch ? words`--bare --set distill.layout=compact` : []} ${assumed(choices)} --out ${join(folder, "distilled")}`,
+      args: words`distill run ${runs} --tasks ${tasks} ${unsolved} --eval ${test} --set distill.keepWithoutReflection=1 --set distill.minInteractions=1 ${bare ? words`--bare --set distill.layout=compact` : []} ${assumed(choices)} --out ${join(own, "distilled")}`,
       inputs: [runs, tasks, test],
       outputs: [chains],
       claims: true,
@@ -147,7 +171,7 @@ function learn(input: UpInput, files: Files, choices: UpChoices): UpStep[] {
     {
       name: "dataset",
       what: "turn chains into token ids with an exact loss mask",
-      args: words`dataset build ${chains} ${scratch ? words`--vocabulary ${scratch.vocabulary} --max-tokens ${scratch.context}` : words`--tokenizer ${files.student}`} --out ${dataset}`,
+      args: words`dataset build ${chains} ${scratch ? words`--vocabulary ${scratch.vocabulary}` : words`--tokenizer ${files.student}`} ${bare ? words`--max-tokens ${student.context}` : []} --out ${dataset}`,
       inputs: [chains],
       outputs: [join(dataset, "dataset.json")],
     },
@@ -160,8 +184,8 @@ function learn(input: UpInput, files: Files, choices: UpChoices): UpStep[] {
     },
     {
       name: "train",
-      what: scratch ? "teach it the chains" : "teach the model the chains, as an adapter",
-      args: words`train sft ${dataset} --model ${files.student} ${trainFlags(choices)} --out ${join(folder, "sft")}`,
+      what: bare ? "teach it the chains" : "teach the model the chains, as an adapter",
+      args: words`train sft ${dataset} --model ${files.student} ${trainFlags(choices)} --out ${join(own, "sft")}`,
       inputs: [join(dataset, "examples.jsonl"), join(files.student, "config.json")],
       claims: true,
     },
@@ -170,49 +194,119 @@ function learn(input: UpInput, files: Files, choices: UpChoices): UpStep[] {
 }
 
 /** Updates that a new small model needs: it must see each chain many times, and has seen nothing before. */
-export function scratchSteps(chains: number): number {
-  return Math.min(4000, Math.max(400, 6 * chains));
+export function bareSteps({ kind }: Student, chains: number): number {
+  return kind === "shipped" ? Math.min(2000, Math.max(150, 3 * chains)) : Math.min(4000, Math.max(400, 6 * chains));
+}
+
+/** Small models are given the question alone, and answer in the compact layout. */
+export function isBare(student: Student): student is Extract<Student, { kind: "scratch" | "shipped" }> {
+  return student.kind === "scratch" || student.kind === "shipped";
 }
 
 function trainFlags({ student, steps, questions }: UpChoices): string[] {
-  if (student.kind === "scratch")
-    return words`--steps ${steps ?? scratchSteps(questions)} --set train.batchTokens=2048 --set train.heldOut=0`;
+  if (isBare(student))
+    return words`--steps ${steps ?? bareSteps(student, questions)} --set train.batchTokens=2048 --set train.heldOut=0 ${student.kind === "shipped" ? words`--rate 0.001` : []}`;
   const length = steps === undefined ? words`--epochs 3` : words`--steps ${steps}`;
   return words`--lora ${student.rank} ${student.kind === "server" ? student.flags : []} ${length}`;
 }
 
-/** The team as it was recorded and the model, on the same held-out tasks. */
+/** Whether answers can be checked and tools can be called anew: practice needs both. */
+export function practises(input: UpInput, { tasks, tools, rlSteps }: UpChoices): boolean {
+  return rlSteps > 0 && tasks !== undefined && (input.kind === "documents" || tools.length > 0);
+}
+
+/** RL on the questions of training, rewarded by their answers alone. */
+function practise(input: UpInput, files: Files, choices: UpChoices): UpStep[] {
+  const { student, folder, rlSteps } = choices;
+  if (!practises(input, choices) || !measurable(student)) return [];
+  const { train, model, runs } = files;
+  const adapter = isBare(student) ? [] : words`--lora ${student.rank}`;
+  return [
+    {
+      name: "practise",
+      what: "let it try the questions of training with live tools; what worked is reinforced",
+      args: words`train rl ${train} --model ${model} ${toolFlags(input, runs, choices)} ${limitsOf(student)} --preset verifiable --steps ${rlSteps} ${adapter} --out ${join(folder, student.name, "rl")}`,
+      inputs: [train, weightsOf(model)],
+      claims: true,
+    },
+  ];
+}
+
+const weightsOf = (model: string) => join(model, "model.safetensors");
+const limitsOf = (student: Student) =>
+  isBare(student) ? words`--set limits.maxSteps=16 --max-tokens ${student.context}` : [];
+/** An adapter without the weights it belongs to can't be run here. */
+const measurable = (student: Student) => student.kind !== "server" || student.weightsHere;
+
+/** The team as it was recorded, its model alone, the student before and after, on the same held-out tasks. */
 function measure(input: UpInput, files: Files, choices: UpChoices): UpStep[] {
-  const { student, tools, measureOnTraining } = choices;
-  const { runs, model, weights, report } = files;
+  const { student, tools, measureOnTraining, players, spending, others } = choices;
+  const own = join(choices.folder, student.name);
+  // By what was put in, and by the student.
+  const work = basename(choices.folder).replace(/^up-/, "");
+  const { runs, model, practised, report } = files;
   const tasks = measureOnTraining ? files.train : files.test;
   const title = `${input.name}: ${measureOnTraining ? "questions it was trained on" : "questions that training never saw"}`;
-  const limits = student.kind === "scratch" ? words`--set limits.maxSteps=16 --max-tokens ${student.context}` : [];
-  const steps: UpStep[] = [
-    {
-      name: "team's score",
-      what: "grade the recorded team on the questions set aside; nothing is run again",
-      args: words`eval run ${tasks} --system recorded --runs ${runs} --name ${input.name}-team`,
-      inputs: [tasks, runs],
-      claims: true,
-    },
-    {
-      name: "model's score",
-      what: `the same questions for the model, with ${input.kind === "traces" && tools.length === 0 ? "tools replayed from the recording" : "live tools"}`,
-      args: words`eval run ${tasks} --model ${model} ${toolFlags(input, runs, choices)} ${limits} --name ${input.name}-model`,
-      inputs: [tasks, weights, input.path],
-      claims: true,
-    },
+  const live = input.kind === "traces" && tools.length === 0 ? "tools replayed from the recording" : "live tools";
+  const row = (name: string, what: string, args: string[], ...inputs: string[]): UpStep => ({
+    ...{ name: `${name}'s score`, what, inputs: [tasks, ...inputs], claims: true },
+    args: words`eval run ${tasks} ${args} --name ${work}-${evaluationName(name)}`,
+  });
+  /** The student's rows carry its name. */
+  const evaluationName = (name: string) =>
+    (
+      ({ base: `${student.name}-base`, model: student.name, practised: `${student.name}-practised` }) as Record<
+        string,
+        string
+      >
+    )[name] ?? name.replaceAll(" ", "-");
+  const played = (name: string, what: string, folder: string, ...more: string[]) =>
+    row(
+      name,
+      `${what}, with ${live}`,
+      words`--model ${folder} ${toolFlags(input, runs, choices)} ${limitsOf(student)} ${more}`,
+      weightsOf(folder),
+      input.path,
+    );
+  const team = row(
+    "team",
+    "grade the recorded team on the questions set aside; nothing is run again",
+    words`--system recorded --runs ${runs}`,
+    runs,
+  );
+  if (!measurable(student)) return [team];
+  const ledger = words`--set spending.ledger=${join(choices.folder, "spending.jsonl")} ${spending}`;
+  const asked = words`--profile ${join(own, "distilled", "profile.json")} --set chain.example=true`;
+  const rows = [
+    team,
+    ...(input.kind === "documents" || players.length > 0
+      ? [
+          row(
+            "model alone",
+            "the team's model answers without team and tools",
+            words`--system model ${players} ${ledger}`,
+          ),
+        ]
+      : []),
+    ...(isBare(student)
+      ? []
+      : [played("base", "the student before training, told the rules", student.folder, ...asked)]),
+    played("model", "the student that learned from the runs", model),
+    ...(practises(input, choices) ? [played("practised", "the student that practised after that", practised)] : []),
+  ];
+  const names = rows.map(({ args }) => args.at(-1)!);
+  const shared = names.findIndex((name) => name.startsWith(`${work}-${student.name}`));
+  names.splice(shared, 0, ...others.map((one) => `${work}-${one}`));
+  return [
+    ...rows,
     {
       name: "report",
-      what: "compare the two",
-      args: words`eval compare ${input.name}-team ${input.name}-model --title ${title} --html ${report}`,
-      inputs: [tasks, runs, weights],
+      what: "compare them",
+      args: words`eval compare ${names} --title ${title} --html ${report}`,
+      inputs: [tasks, runs, weightsOf(model)],
       outputs: [report],
     },
   ];
-  // An adapter without the weights it belongs to can't be run here.
-  return student.kind === "server" && !student.weightsHere ? steps.slice(0, 1) : steps;
 }
 
 /** The tools of team and model: the documents', the user's own, or what the recording can replay. */

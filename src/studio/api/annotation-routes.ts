@@ -15,7 +15,6 @@ export interface AnnotationRefusal {
   error: { message: string; problems: Violation[] };
 }
 
-/** The route that writes annotations. */
 export function annotationRoutes(context: StudioContext): Readonly<Record<string, Route>> {
   return {
     "POST /api/annotate": async ({ reply, json }) => {

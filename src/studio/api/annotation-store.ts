@@ -1,6 +1,6 @@
 /** The annotations of a workspace: one file that is only appended to, and the decisions that count. */
 import { statSync } from "node:fs";
-import { openJsonl } from "../../base/files/open-jsonl.ts";
+import { appendLine } from "../../base/files/open-jsonl.ts";
 import { inOrder } from "../../base/work/in-order.ts";
 import type { Annotation } from "../../core/annotation.ts";
 import { type ChainVerdicts, readAnnotations } from "../../dataset/read-annotations.ts";
@@ -10,15 +10,6 @@ export function annotationStore(file: string) {
   let known: { size: number; mtime: number; verdicts: Promise<ChainVerdicts> } | undefined;
   let problems: string[] = [];
   const inTurn = inOrder();
-  const write = async (annotation: Annotation) => {
-    // The lock is held for one line only: several studios may look at one workspace.
-    const writer = await openJsonl<Annotation>(file);
-    try {
-      await writer.append(annotation);
-    } finally {
-      await writer.close();
-    }
-  };
   return {
     file,
     /** The decisions that count now, by chain. */
@@ -34,9 +25,8 @@ export function annotationStore(file: string) {
     /** Lines of the file that can't be read, in words. */
     problems: () => problems,
     /** Resolves when the annotation is in the file. */
-    append: (annotation: Annotation) => inTurn(() => write(annotation)),
+    append: (annotation: Annotation) => inTurn(() => appendLine(file, annotation)),
   };
 }
 
-/** The annotations of a workspace. */
 export type AnnotationStore = ReturnType<typeof annotationStore>;

@@ -1,5 +1,6 @@
 /** The team run beside the chain it became: both views, and the other chains that were made from the same run. */
 import { type ChainView, chainView } from "./chain-view.ts";
+import { filterOf, sortOf } from "./item-readers.ts";
 import type { ItemView } from "./query-items.ts";
 import { readItem, type StoredItem } from "./read-item.ts";
 import { askedItem, type Reader } from "./reader.ts";
@@ -11,18 +12,20 @@ export interface BesideView {
   chain?: ChainView;
   /** Every chain that was distilled from the run. */
   chains: Pick<ItemView, "key" | "file">[];
-  /** Where run and chain are on disk. */
   places: { run?: string; chain?: string };
   /** What could not be shown, in words. */
   problems: string[];
-  /** Keys of the items before and after it in its file. */
-  before?: string;
-  after?: string;
+  /** The items before and after it, in the list that the address names, else in its file. */
+  before?: Neighbour;
+  after?: Neighbour;
 }
+
+/** An item by its name and file: several have the same name. */
+export type Neighbour = Pick<ItemView, "key" | "file">;
 
 /** `GET /api/beside?run=…&chain=…`: one of the two is enough, the other is found. */
 export const readBeside: Reader = (query, context): BesideView => {
-  const { items, root, catalog } = context;
+  const { items, root } = context;
   const view: BesideView = { chains: [], places: {}, problems: [] };
   const show = (item: ItemView, stored: StoredItem) => {
     if (stored.kind === "run") view.run = runView(stored.run);
@@ -49,9 +52,15 @@ export const readBeside: Reader = (query, context): BesideView => {
     }
   } else if (kind === "chain" && runKey !== undefined)
     view.problems.push(`the team run ${runKey} that this chain was made from is not in what was opened`);
-  const next = (where: string) =>
-    catalog.database.prepare(`SELECT key FROM item WHERE +kind = ? AND id ${where} LIMIT 1`).get(kind, asked.item.id);
-  view.before = next("< ? ORDER BY id DESC")?.["key"] as string | undefined;
-  view.after = next("> ? ORDER BY id ASC")?.["key"] as string | undefined;
+  const list = new URLSearchParams(query.get("list") ?? `file=${encodeURIComponent(asked.item.file)}`);
+  list.set("kind", kind);
+  const ids = items.ids(filterOf(list), sortOf(list));
+  const at = ids.indexOf(asked.item.id);
+  const neighbour = (place: number): Neighbour | undefined => {
+    const found = at < 0 ? undefined : items.byId(ids[place] ?? -1);
+    return found && { key: found.key, file: found.file };
+  };
+  view.before = neighbour(at - 1);
+  view.after = neighbour(at + 1);
   return view;
 };

@@ -45,6 +45,5 @@ export interface FileRow {
   lines: number;
   /** Lines that could not be read. */
   bad: number;
-  /** The first thing that was wrong. */
   problem: string | null;
 }

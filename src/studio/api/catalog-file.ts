@@ -25,11 +25,9 @@ const columns = [
 /** Kinds whose lines hold runs, chains or examples; of all others only the file itself is known. */
 const indexedKinds = new Set<string>(["runs", "chains", "rollouts", "examples"] satisfies FileKind[]);
 
-/** Writes files into the catalog. */
 export interface FileCataloguer {
   /** Reads what is new; false where nothing was. `onChunk` is told after each chunk how far it is. */
   update(file: SeenFile, onChunk?: (file: FileRow) => void): boolean;
-  /** Forgets a file that is gone. */
   forget(path: string): void;
 }
 

@@ -10,11 +10,9 @@ import { openCatalogDatabase } from "./catalog-database.ts";
 import { fileCataloguer } from "./catalog-file.ts";
 import { findFiles, type SeenFile } from "./find-files.ts";
 
-/** What the thread is started with. */
 export interface CatalogWork {
   database: string;
   paths: readonly string[];
-  /** Time between looks. */
   lookMs: number;
 }
 
@@ -44,7 +42,6 @@ const calls = {
 };
 answerCalls(calls);
 
-/** What the thread answers. */
 export type CatalogCalls = typeof calls;
 
 function searchFiles(): void {

@@ -3,7 +3,6 @@ import type { Around } from "../../base/files/record-kind.ts";
 import type { Segment, Trajectory } from "../../core/trajectory.ts";
 import { cutText } from "./cut-text.ts";
 
-/** The view of a chain. */
 export function chainView(chain: Trajectory, around?: Around) {
   const { id, taskId, model, profile, family, ending, usage, violations, leftOut = [] } = chain;
   const told = { id, taskId, model, profile, family, ending, usage, violations, leftOut };

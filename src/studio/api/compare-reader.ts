@@ -1,10 +1,13 @@
 /** One task over everything that was done for it: teams, chains they became, chains of each model, aligned by move. */
+import { basename, dirname, join } from "node:path";
+import { readAllJsonl } from "../../base/files/read-jsonl.ts";
 import { asObject, parseJson } from "../../core/json-value.ts";
 import { alignMoves } from "./align-moves.ts";
 import { type CutText, cutText } from "./cut-text.ts";
 import type { ItemView } from "./query-items.ts";
 import { readItem, type StoredItem } from "./read-item.ts";
 import { NotFound, type StudioContext } from "./reader.ts";
+import { stageFolders } from "./stage-folders.ts";
 
 /** One move of a system: a segment of a chain, or what a team's step said or called. */
 export interface MoveView {
@@ -13,11 +16,12 @@ export interface MoveView {
   text: CutText;
 }
 
-const mostSystems = 6;
+const mostSystems = 16;
 const mostMoves = 400;
 
 /** `GET /api/compare?task=…`: the newest of each system and file. */
-export function readCompare(query: URLSearchParams, { items, root }: StudioContext) {
+export async function readCompare(query: URLSearchParams, context: StudioContext) {
+  const { items, root } = context;
   const task = query.get("task") ?? "";
   const all = items.ofTask(task).filter(({ kind }) => kind !== "example");
   if (all.length === 0) throw new NotFound(`nothing was done for the task "${task}" in what was opened`);
@@ -25,9 +29,10 @@ export function readCompare(query: URLSearchParams, { items, root }: StudioConte
   const newest = new Map(all.map((item) => [`${item.kind} ${item.system} ${item.origin} ${item.file}`, item]));
   const shown = [...newest.values()].slice(0, mostSystems);
   const problems: string[] = [];
+  const evaluations = new Set(stageFolders(context, "evaluation").map(({ folder }) => folder));
   const systems = shown.flatMap((item) => {
     try {
-      return [{ ...figuresOf(item), moves: movesOf(readItem(root, item)).slice(0, mostMoves) }];
+      return [{ ...figuresOf(item, evaluations), moves: movesOf(readItem(root, item)).slice(0, mostMoves) }];
     } catch (error) {
       problems.push((error as Error).message);
       return [];
@@ -38,6 +43,8 @@ export function readCompare(query: URLSearchParams, { items, root }: StudioConte
     task,
     question: all.find(({ question }) => question !== "")?.question ?? "",
     systems,
+    /** Every right answer, where the tasks of an evaluation are there. */
+    gold: await goldOf(task, shown, evaluations, root),
     /** Rows of places in each system's moves; null where it has no such move. */
     rows: rows.map((row) => row.map((at) => at ?? null)),
     /** Runs and chains of the task that are not shown. */
@@ -47,10 +54,32 @@ export function readCompare(query: URLSearchParams, { items, root }: StudioConte
 }
 
 /** One task over everything that was done for it. */
-export type CompareView = ReturnType<typeof readCompare>;
+export type CompareView = Awaited<ReturnType<typeof readCompare>>;
 
-function figuresOf({ key, kind, system, origin, file, answer, reward, ending, billed }: ItemView) {
-  const title = kind === "run" ? `team, ${system}` : `${origin} ${system}`;
+/** The right answers to a task by the first evaluation that has it. */
+async function goldOf(
+  task: string,
+  shown: readonly ItemView[],
+  evaluations: ReadonlySet<string>,
+  root: string,
+): Promise<string[]> {
+  for (const folder of new Set(shown.map(({ file }) => dirname(file)))) {
+    if (!evaluations.has(folder)) continue;
+    const tasks = await readAllJsonl<{ id: string; answers?: string[] }>(join(root, folder, "tasks.jsonl"));
+    const found = tasks.find(({ id }) => id === task);
+    if (found) return found.answers ?? [];
+  }
+  return [];
+}
+
+/** A system has the name of its evaluation; others are told apart by where they came from. */
+function figuresOf(
+  { key, kind, system, origin, file, answer, reward, ending, billed, step }: ItemView,
+  evaluations: ReadonlySet<string>,
+) {
+  const folder = dirname(file);
+  const made = kind === "run" ? `team, ${system}` : `${origin} ${system}${step === null ? "" : `, step ${step + 1}`}`;
+  const title = evaluations.has(folder) ? basename(folder) : made;
   return { key, kind: kind as "run" | "chain", title, file, answer, reward, ending, billed };
 }
 

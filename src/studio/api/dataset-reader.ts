@@ -1,5 +1,5 @@
 /** Datasets: how long examples are, how much of them is learned, which are the same, and what was left out. */
-import { readDatasetManifest } from "../../dataset/read-dataset.ts";
+import { readDatasetManifest } from "../../dataset/read-tokens.ts";
 import type { StudioContext } from "./reader.ts";
 import { spreadOf } from "./spread.ts";
 import { askedFolder } from "./stage-folders.ts";
@@ -21,7 +21,6 @@ export async function readDataset(query: URLSearchParams, context: StudioContext
   const shares = rows.map(({ moves, toolCalls }) => (100 * toolCalls) / Math.max(1, moves));
   return {
     folder,
-    /** The file of its examples. */
     file,
     ...sums,
     /** Examples whose tokens are those of another. */

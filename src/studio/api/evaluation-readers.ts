@@ -1,7 +1,11 @@
 /** Evaluations side by side: tasks down, systems across, and how far two systems differ on the same tasks. */
+import { stat } from "node:fs/promises";
 import { join } from "node:path";
+import { baselineOf, compareEvaluations } from "../../evaluate/compare-evaluations.ts";
 import { readEvaluation, type StoredEvaluation } from "../../evaluate/read-evaluation.ts";
 import { comparePaired } from "../../evaluate/statistics.ts";
+import { trainingLines } from "../../report/comparison-table.ts";
+import { resultSentence, successText } from "../../report/result-sentence.ts";
 import { type CutText, cutText } from "./cut-text.ts";
 import { NotFound, type StudioContext } from "./reader.ts";
 import { stageFolders } from "./stage-folders.ts";
@@ -14,7 +18,6 @@ export interface MatrixCell {
   answer: string;
   billed: number;
   ending: string;
-  /** The run of the first sample. */
   run?: { kind: "run" | "chain"; key: string };
 }
 
@@ -64,6 +67,15 @@ export async function readMatrix(query: URLSearchParams, context: StudioContext)
       /** Tasks that it has come to; in `success` the others count as not solved. */
       played: cells[column]!.size,
       success: summary.success ?? null,
+      /** What a success cost, failures included; null where there was none. */
+      perSuccess: summary.perSuccess,
+      scripted: summary.scripted === true,
+      condition: summary.condition,
+      /** What it is measured against: the team, or the first, under the same conditions. */
+      against: baselineOf(
+        stored.map((one) => one.evaluation.summary),
+        column,
+      ),
       undecided: rows.filter(({ cells: row }) => row[column] && row[column].right === null).length,
     })),
     /** Systems on the tasks they share, by their places in `systems`. */
@@ -73,7 +85,30 @@ export async function readMatrix(query: URLSearchParams, context: StudioContext)
   };
 }
 
-/** Evaluations side by side. */
+/** `GET /api/result`: what the newest evaluations found, in one sentence; null where nothing was evaluated. */
+export async function readResult(_query: URLSearchParams, context: StudioContext) {
+  const read: { at: number; evaluation: StoredEvaluation }[] = [];
+  for (const { folder } of stageFolders(context, "evaluation")) {
+    const path = join(context.root, folder);
+    const about = await stat(join(path, "journal.jsonl")).catch(() => undefined);
+    const evaluation = await readEvaluation(path).catch(() => undefined);
+    if (about && evaluation && evaluation.records.length > 0) read.push({ at: about.mtimeMs, evaluation });
+  }
+  // Those that share their tasks with the newest, in the order in which they were made: a stage of training after the other.
+  read.sort((a, b) => a.at - b.at);
+  const tasksOf = ({ tasks }: StoredEvaluation) => JSON.stringify(tasks.map(({ id, question }) => [id, question]));
+  const newest = read.at(-1);
+  if (!newest) return { sentence: null };
+  const wanted = tasksOf(newest.evaluation);
+  const together = read.map(({ evaluation }) => evaluation).filter((one) => tasksOf(one) === wanted);
+  const usual = (one: StoredEvaluation) => Number(one.summary.condition !== undefined);
+  const comparison = compareEvaluations(together.sort((a, b) => usual(a) - usual(b)));
+  const intervals = comparison.rows.map(({ system, summary }) => `${system}: ${successText(summary)}`);
+  return { sentence: resultSentence(comparison), intervals: [...intervals, ...trainingLines(comparison)] };
+}
+
+export type ResultView = Awaited<ReturnType<typeof readResult>>;
+
 export type MatrixView = Awaited<ReturnType<typeof readMatrix>>;
 
 function cellsOf({ records }: StoredEvaluation): Map<string, MatrixCell> {

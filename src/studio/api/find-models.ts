@@ -18,7 +18,6 @@ function openedFolders(paths: readonly string[]): string[] {
   return paths.map((path) => (statSync(path, { throwIfNoEntry: false })?.isDirectory() ? path : dirname(path)));
 }
 
-/** Model folders in what was opened, relative to the root. */
 export function findModels({ root, paths }: Opened): string[] {
   const folders = openedFolders(paths).flatMap((folder) => modelFolders(folder));
   return [...new Set(folders.map((folder) => relative(root, folder)))].sort();

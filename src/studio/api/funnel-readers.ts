@@ -75,6 +75,7 @@ export async function readDropped(query: URLSearchParams, context: StudioContext
     reason: one.reason ?? "unknown",
     detail: one.detail?.slice(0, 2_000),
     decisions: one.decisions ?? [],
+    question: context.items.find("run", one.id)?.question ?? "",
     place: `${relative(context.root, one.file) || one.file}:${one.line}`,
   }));
   return { rows, total: wanted.length };

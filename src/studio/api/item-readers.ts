@@ -24,14 +24,19 @@ export function filterOf(query: URLSearchParams): ItemFilter {
 
 /** `GET /api/items?kind=chain&q=…&sort=-reward&offset=0&limit=100`. */
 export const readItems: Reader = (query, { items }) => {
+  const offset = Math.max(0, Number(query.get("offset") ?? 0) || 0);
+  const limit = Math.min(largestPage, Math.max(1, Number(query.get("limit") ?? 100) || 100));
+  return items.page(filterOf(query), sortOf(query), offset, limit);
+};
+
+/** The order that a question names: `-reward` is from the highest on. */
+export function sortOf(query: URLSearchParams): { by: ItemSort; down: boolean } {
   const named = query.get("sort") || "order";
   const down = named.startsWith("-");
   const by = (down ? named.slice(1) : named) as ItemSort;
   if (!Object.hasOwn(sorts, by)) throw new UsageError(`can't sort by "${by}"`);
-  const offset = Math.max(0, Number(query.get("offset") ?? 0) || 0);
-  const limit = Math.min(largestPage, Math.max(1, Number(query.get("limit") ?? 100) || 100));
-  return items.page(filterOf(query), { by, down }, offset, limit);
-};
+  return { by, down };
+}
 
 /** `GET /api/facets?kind=chain&…`. */
 export const readFacets: Reader = (query, { items }) => items.facets(filterOf(query));

@@ -67,7 +67,6 @@ export async function openCatalog(path: string, paths: readonly string[], lookMs
   };
 }
 
-/** The catalog of what was opened. */
 export type Catalog = Awaited<ReturnType<typeof openCatalog>>;
 
 /** The bytes of a file between two places. */

@@ -14,7 +14,6 @@ export interface StageView extends Pick<Manifest, "inputs" | "fingerprint" | "co
   progress?: Manifest["progress"];
   /** Work whose process was killed is `stopped`, whatever its manifest says. */
   state?: WorkState;
-  /** Why the manifest can't be read. */
   problem?: string;
 }
 

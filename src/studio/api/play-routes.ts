@@ -17,7 +17,6 @@ import { asObject, asString, type Json, parseJson } from "../../core/json-value.
 import { type Trajectory, trajectorySchema } from "../../core/trajectory.ts";
 import { NotFound, type StudioContext } from "./reader.ts";
 
-/** A model that can be asked. */
 export interface Player {
   name: string;
   /** Its tools and profile; a local model is opened for it. */
@@ -31,7 +30,6 @@ export interface PlayerAbout {
   model: string;
   profile?: string;
   tools: string[];
-  /** Questions that can be tried. */
   questions: string[];
 }
 
@@ -70,7 +68,6 @@ export function playRoutes(context: StudioContext, players: readonly Player[]): 
   };
 }
 
-/** The trajectory in the event that ends a chain. */
 function endedChain(data: string): Trajectory | undefined {
   if (!data.startsWith('{"type":"end"')) return undefined;
   const parsed = z.object({ trajectory: trajectorySchema }).safeParse(JSON.parse(data));

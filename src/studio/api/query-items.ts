@@ -6,7 +6,6 @@ import { relative } from "node:path";
 import type { CatalogRow } from "./catalog-row.ts";
 import type { Catalog } from "./open-catalog.ts";
 
-/** One line of a list. */
 export interface ItemView extends Omit<CatalogRow, "text"> {
   id: number;
   /** Path of its file, relative to what was opened. */
@@ -16,13 +15,11 @@ export interface ItemView extends Omit<CatalogRow, "text"> {
   length: number;
 }
 
-/** What lists can be narrowed by. */
 export type FacetName = "origin" | "system" | "family" | "ending" | "reward" | "file";
 
 /** What a list can be sorted by. */
 export type ItemSort = "order" | "reward" | "tokens" | "moves" | "calls";
 
-/** Which items are wanted. */
 export interface ItemFilter {
   kind: "run" | "chain" | "example";
   q?: string;
@@ -43,6 +40,9 @@ export const sorts: Readonly<Record<ItemSort, string>> = {
 const rewardBucket =
   "CASE WHEN reward IS NULL THEN 'none' WHEN reward <= 0 THEN '0' WHEN reward >= 1 THEN '1' ELSE 'between' END";
 const columnOf = (name: FacetName) => (name === "reward" ? rewardBucket : name);
+
+const orderOf = ({ by, down }: { by: ItemSort; down: boolean }) =>
+  `${sorts[by]} ${down ? "DESC" : "ASC"}${by === "order" ? "" : `, id ${down ? "DESC" : "ASC"}`}`;
 
 type Cube = { values: Record<FacetName, string>; count: number }[];
 
@@ -115,6 +115,15 @@ export function itemQueries(catalog: Catalog, root: string) {
       return Int32Array.from(statement.all(...bound) as unknown as number[][], ([id]) => id!);
     });
 
+  /** Lines of a dataset say no question: it is that of the chain they were made from. */
+  const questionOf = database.prepare(
+    "SELECT question FROM item WHERE key = ? AND +kind = 'chain' AND runId <> '' LIMIT 1",
+  );
+  const asked = (rows: ItemView[]) =>
+    rows.map((row) =>
+      row.kind === "example" ? { ...row, question: String(questionOf.get(row.key)?.["question"] ?? "") } : row,
+    );
+
   const passes = (values: Record<FacetName, string>, filter: ItemFilter, except?: FacetName) =>
     facetNames.every((name) => {
       const wanted = filter.values?.[name];
@@ -125,15 +134,16 @@ export function itemQueries(catalog: Catalog, root: string) {
     page(filter: ItemFilter, { by, down }: { by: ItemSort; down: boolean }, offset: number, limit: number) {
       const total = cube(filter).reduce((sum, { values, count }) => sum + (passes(values, filter) ? count : 0), 0);
       const { sql, bound } = condition(filter);
-      const order = `${sorts[by]} ${down ? "DESC" : "ASC"}${by === "order" ? "" : `, id ${down ? "DESC" : "ASC"}`}`;
+      const order = orderOf({ by, down });
       if (offset === 0) {
         // The plus signs keep the choice of an index to the order: with a limit that is the fast one.
         const filtered = by === "order" ? sql : sql.replaceAll(/ AND (\w+) IN/g, " AND +$1 IN");
-        return { rows: itemsWhere(`${filtered} ORDER BY ${order} LIMIT ?`, ...bound, limit), total, offset };
+        const rows = itemsWhere(`${filtered} ORDER BY ${order} LIMIT ?`, ...bound, limit);
+        return { rows: asked(rows), total, offset };
       }
       const wanted = [...idsOf(filter, order).subarray(offset, offset + limit)];
       const found = new Map(itemsWhere(`id IN (${wanted.join(",")})`).map((item) => [item.id, item]));
-      return { rows: wanted.flatMap((id) => found.get(id) ?? []), total, offset };
+      return { rows: asked(wanted.flatMap((id) => found.get(id) ?? [])), total, offset };
     },
     facets(filter: ItemFilter) {
       const all = cube(filter);
@@ -153,7 +163,8 @@ export function itemQueries(catalog: Catalog, root: string) {
       });
     },
     /** Numbers of all items that fit, in order. */
-    ids: (filter: ItemFilter) => idsOf(filter, "id ASC"),
+    ids: (filter: ItemFilter, sort: { by: ItemSort; down: boolean } = { by: "order", down: false }) =>
+      idsOf(filter, orderOf(sort)),
     byId: (id: number) => itemsWhere("id = ?", id)[0],
     /** Numbers of the chains with any of these keys, each with its key. */
     withKeys(keys: Iterable<string>) {
@@ -179,13 +190,11 @@ export function itemQueries(catalog: Catalog, root: string) {
   };
 }
 
-/** A part of a list. */
 export type ItemPage = ReturnType<ItemQueries["page"]>;
 
 /** The values of one facet with how many items have each. */
 export type FacetView = ReturnType<ItemQueries["facets"]>[number];
 
-/** Every question about items. */
 export type ItemQueries = ReturnType<typeof itemQueries>;
 
 /** Words as a query of the full text: all of them, the last one as a beginning. Undefined where there are none. */

@@ -16,7 +16,6 @@ export type StoredItem =
   | { kind: "chain"; chain: Trajectory; around?: Around }
   | { kind: "example"; example: TrainingSequence };
 
-/** Reads the record of an item. */
 export function readItem(root: string, item: ItemView): StoredItem {
   const place = `${item.file}:${item.line}`;
   const text = readRange(join(root, item.file), item.offset, item.length).toString("utf8");

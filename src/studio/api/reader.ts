@@ -9,7 +9,6 @@ import type { Catalog } from "./open-catalog.ts";
 import type { ItemQueries, ItemView } from "./query-items.ts";
 import { readItem, type StoredItem } from "./read-item.ts";
 
-/** What readers work with. */
 export interface StudioContext {
   /** The folder that all shown paths are relative to. */
   root: string;
@@ -19,7 +18,6 @@ export interface StudioContext {
   home: string;
   catalog: Catalog;
   items: ItemQueries;
-  /** What people decided about chains. */
   annotations: AnnotationStore;
   /** Profiles that edits are checked against, by name; a chain's own comes first. The built-in ones by default. */
   profiles?: NamedProfiles;
@@ -27,7 +25,6 @@ export interface StudioContext {
   score?: (folder: string, tokens: readonly number[]) => Promise<(number | null)[]>;
 }
 
-/** Answers with data that becomes JSON. */
 export type Reader = (query: URLSearchParams, context: StudioContext) => unknown;
 
 /** A thing that was asked for is not there. */

@@ -2,7 +2,7 @@
 import { readBeside } from "./beside-reader.ts";
 import { readCompare } from "./compare-reader.ts";
 import { readDataset } from "./dataset-reader.ts";
-import { readMatrix } from "./evaluation-readers.ts";
+import { readMatrix, readResult } from "./evaluation-readers.ts";
 import { readDropped, readFunnel } from "./funnel-readers.ts";
 import { readFacets, readItems, readLines, readText } from "./item-readers.ts";
 import { readOverview } from "./overview-reader.ts";
@@ -16,6 +16,7 @@ import { readViews } from "./views-routes.ts";
 /** `GET /api/<name>`. */
 export const readers: Readonly<Record<string, Reader>> = {
   overview: readOverview,
+  result: readResult,
   items: readItems,
   facets: readFacets,
   beside: readBeside,
@@ -26,11 +27,11 @@ export const readers: Readonly<Record<string, Reader>> = {
   funnel: readFunnel,
   dropped: readDropped,
   score: readScore,
-  views: readViews,
   dataset: readDataset,
   trainings: readTrainings,
   rollouts: readStepRollouts,
   matrix: readMatrix,
   compare: readCompare,
   review: readReview,
+  views: readViews,
 };

@@ -2,6 +2,7 @@
  * The queue of chains that people look at, one at a time. Decisions are in the file of annotations; the queue only says
  * what is still open.
  */
+import { dirname } from "node:path";
 import { chainHash } from "../../core/annotation.ts";
 import type { ChainVerdict, ChainVerdicts } from "../../dataset/read-annotations.ts";
 import { type ChainView, chainView } from "./chain-view.ts";
@@ -9,15 +10,14 @@ import { filterOf } from "./item-readers.ts";
 import type { ItemView } from "./query-items.ts";
 import { readItem } from "./read-item.ts";
 import { NotFound, type StudioContext } from "./reader.ts";
+import { stageFolders } from "./stage-folders.ts";
 
-/** A chain in review. */
 export interface ReviewedChain {
   key: string;
   file: string;
   /** Of its words: what is decided is decided about these. */
   hash: string;
   chain?: ChainView;
-  /** Why it can't be shown. */
   problem?: string;
   verdict?: ChainVerdict;
   /** Something was decided about a chain of this name that had other words. */
@@ -30,7 +30,11 @@ export type ReviewPlace = Record<"at" | "in", string>;
 /** `GET /api/review?only=open&at=…&in=…`: one chain, and where the queue continues. */
 export async function readReview(query: URLSearchParams, context: StudioContext) {
   const { items, annotations } = context;
-  const ids = items.ids(filterOf(query));
+  // What was evaluated is not for training: it stands in the queue only where its task or file was asked for.
+  const tested = new Set(
+    query.has("task") || query.has("file") ? [] : stageFolders(context, "evaluation").map(({ folder }) => folder),
+  );
+  const ids = items.ids(filterOf(query)).filter((id) => !tested.has(dirname(items.byId(id)?.file ?? "")));
   const verdicts = await annotations.verdicts();
   const keys = items.withKeys(verdicts.keys());
   const wordAt = (place: number) => {
@@ -38,7 +42,14 @@ export async function readReview(query: URLSearchParams, context: StudioContext)
     return key === undefined ? "open" : [...verdicts.get(key)!.values()].at(-1)!.verdict;
   };
   const counts = { open: 0, keep: 0, drop: 0, edit: 0 };
-  for (const place of ids.keys()) counts[wordAt(place)]++;
+  // A decision about a chain counts once, however many files hold the chain.
+  const counted = new Set<string>();
+  for (const place of ids.keys()) {
+    const word = wordAt(place);
+    const key = keys.get(ids[place]!);
+    if (word === "open" || !counted.has(key!)) counts[word]++;
+    if (word !== "open") counted.add(key!);
+  }
   const only = query.get("only") ?? "open";
   const next = (from: number, by: 1 | -1): number | undefined => {
     for (let place = from; place >= 0 && place < ids.length; place += by)

@@ -9,7 +9,6 @@ import type { Message } from "../../core/message.ts";
 import type { TeamRun, TeamStep } from "../../core/team-run.ts";
 import { cutText } from "./cut-text.ts";
 
-/** The view of a run. */
 export function runView(run: TeamRun) {
   const { id, taskId, topology, source, family, ending, usage } = run;
   const told = { id, taskId, topology, source, family, ending, usage };
@@ -19,6 +18,8 @@ export function runView(run: TeamRun) {
     answer: run.answer === null ? null : cutText(run.answer),
     agents: run.agents.map(({ id, name, role = name }) => ({ id, name, role })),
     steps: stepViews(run),
+    /** Every message that some step was given, once; steps name them by their places here. */
+    messages: Object.values(run.messages).map(({ role, content }) => ({ role, text: cutText(content) })),
     /** What the recording lost, and why it must not be trained on. */
     notes: run.completeness.notes,
     untrainable: run.completeness.untrainable ?? [],
@@ -28,7 +29,6 @@ export function runView(run: TeamRun) {
 /** A team run as the browser draws it. */
 export type RunView = ReturnType<typeof runView>;
 
-/** One step of it. */
 export type StepView = RunView["steps"][number];
 
 function stepViews(run: TeamRun) {
@@ -38,16 +38,23 @@ function stepViews(run: TeamRun) {
   const rereads = rereadTokens(run.steps.map((step) => countedCall(run, step)));
   const seen = new Set<string>();
   const numbers = new Map<string, number>();
+  const places = new Map(Object.keys(run.messages).map((hash, place) => [hash, place]));
   return run.steps.map((step, index) => {
     const { id, agentId: agent, move, model, finish, error } = step;
     const number = (numbers.get(agent) ?? 0) + 1;
     numbers.set(agent, number);
-    const seenMessages = step.input.filter((hash) => seen.has(hash)).length;
+    const given = step.input.flatMap((hash) => {
+      const at = places.get(hash);
+      return at === undefined ? [] : [{ at, seen: seen.has(hash) }];
+    });
     const prompt = Math.max(step.promptTokens, 0);
-    const reread = Math.min(prompt, rereads[index]!);
-    const retold = toldAgain(run, step, seen, prompt, rereads[index]!);
+    // Of a prompt that was not recorded nothing is known: neither what was new nor what was read before.
+    const known = given.length > 0;
+    const reread = known ? Math.min(prompt, rereads[index]!) : 0;
+    const retold = known ? toldAgain(run, step, seen, prompt, rereads[index]!) : 0;
     for (const hash of step.input) seen.add(hash);
-    const told = { id, agent, move, model, finish, error, number, seenMessages };
+    const tools = toolsOf(run, agent).map(({ name }) => name);
+    const told = { id, agent, move, model, finish, error, number, given, tools };
     return {
       ...told,
       /** Milliseconds since the run began; absent where the recording has no times. */
@@ -64,20 +71,20 @@ function stepViews(run: TeamRun) {
         end: since(call.endedAt),
         delegatesTo: call.delegatesTo,
       })),
-      /** Messages in the prompt, and how many of them some step had seen before. */
-      messages: step.input.length,
-      tokens: { prompt, reread, retold, completion: step.completionTokens },
+      tokens: { prompt, reread, retold, unknown: known ? 0 : prompt, completion: step.completionTokens },
     };
   });
 }
 
 function countedCall(run: TeamRun, step: TeamStep): CountedCall {
   const messages = step.input.map((hash) => run.messages[hash]).filter((message) => message !== undefined);
-  // A recorder may keep tool definitions at the first activation of an agent only.
-  const agent = run.agents.find(({ id }) => id === step.agentId);
-  const tools =
-    (agent?.tools ? agent : run.agents.find(({ name, tools }) => name === agent?.name && tools))?.tools ?? [];
-  return { ...step, messages, tools };
+  return { ...step, messages, tools: toolsOf(run, step.agentId) };
+}
+
+/** What an agent could call; a recorder may keep it at the agent's first activation only. */
+function toolsOf({ agents }: TeamRun, id: string) {
+  const agent = agents.find((one) => one.id === id);
+  return (agent?.tools ? agent : agents.find(({ name, tools }) => name === agent?.name && tools))?.tools ?? [];
 }
 
 /** Tokens of messages that were seen before and are outside the shared beginning: they were sent again. */

@@ -16,7 +16,6 @@ import { studioHandler } from "./studio-handler.ts";
 import { viewRoutes } from "./views-routes.ts";
 
 export interface StudioOptions {
-  /** Files and folders to look at. */
   paths: readonly string[];
   /** The workspace: what people write is kept there, and the index in its `cache/`. */
   home: string;
@@ -31,9 +30,7 @@ export interface StudioOptions {
   more?: (context: StudioContext) => Readonly<Record<string, Route>>;
 }
 
-/** A studio that runs. */
 export interface Studio {
-  /** The address with this start's token. */
   url: string;
   origin: string;
   token: string;
@@ -59,7 +56,6 @@ export async function openStudioContext(
   return { root, paths, home, catalog, items, annotations, profiles, score, close: () => catalog.close() };
 }
 
-/** Starts the server. */
 export async function serveStudio(options: StudioOptions): Promise<Studio> {
   const app = await loadAppFiles(options.onBuild);
   const context = await openStudioContext(options);

@@ -14,7 +14,6 @@ export interface StageFolder {
   row: FileRow;
 }
 
-/** Folders with a file of a kind. */
 export function stageFolders({ catalog, root }: StudioContext, kind: StageKind): StageFolder[] {
   return catalog
     .files()

@@ -30,7 +30,8 @@ export async function readTokensOf(query: URLSearchParams, context: StudioContex
   if (unencoded > mostCharacters) {
     throw new UsageError(`${unencoded.toLocaleString("en")} characters without ids are too many to show as tokens`);
   }
-  const line = context.items.find("example", item.key);
+  // Chains of evaluations and rollouts may have the name of one that was learned from: its mask is not theirs.
+  const line = chain.source?.kind === "distilled" ? context.items.find("example", item.key) : undefined;
   const example = line && readItem(context.root, line);
   const found = await findTokenizer(context, chain, line && dirname(line.file));
   if (!found) {
@@ -54,12 +55,10 @@ export async function readTokensOf(query: URLSearchParams, context: StudioContex
     /** Tokens after those that are shown. */
     notLoaded: whole.tokens.length - owners.length,
     segments: chain.segments.map(({ tag, by, filled }) => ({ tag, by, ...(filled && { filled }) })),
-    /** Under the policy that sampled them. */
     logprobs: by((segment) => segment.logprobs),
     entropies: by((segment) => segment.entropies),
     ...(advantage !== undefined && { advantages: weights.map((weight) => (weight === 0 ? null : advantage)) }),
     ...(figures && { rollout: { ...figures, reward: around?.reward } }),
-    /** Folder of the tokenizer. */
     tokenizer: found.folder,
     /** Where the mask is from: a dataset's file, or absent where it is what a dataset would have. */
     ...(line && { maskFrom: line.file }),

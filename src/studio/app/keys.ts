@@ -8,7 +8,6 @@ import { useLayoutEffect, useRef } from "preact/hooks";
 
 export interface KeyBinding {
   keys: string;
-  /** What it does, in words. */
   does: string;
   run(): void;
 }
@@ -40,7 +39,6 @@ export function useKeys(bindings: readonly KeyBinding[], ofApp = false): void {
   }, []);
 }
 
-/** Two keys that go to the next and to the previous one. */
 export function stepKeys(next: string, previous: string, what: string, move: (by: number) => void): KeyBinding[] {
   return [
     { keys: next, does: `Next ${what}`, run: () => move(1) },

@@ -10,7 +10,6 @@ export interface Place {
   query: URLSearchParams;
 }
 
-/** The place now. */
 export const place = signal<Place>(placeOf(location.hash));
 
 /** The path alone: what decides which screen is shown. */
@@ -47,7 +46,6 @@ function withQuery(path: string, query: URLSearchParams, changes: Params): strin
   return `#${path}${query.size === 0 ? "" : `?${query}`}`;
 }
 
-/** Goes to a path. */
 export function go(path: string, params?: Params): void {
   enter(href(path, params));
 }

@@ -18,7 +18,6 @@ export interface Benchmark {
   /** Other names that its published files begin with. */
   alsoNamed?: readonly string[];
   kind: TaskKind;
-  /** The figure that papers quote. */
   metric: "pass@1" | "avg@16";
   /** Where its files are found. */
   origin: string;
@@ -36,7 +35,6 @@ export interface Benchmark {
 
 const aliasesOf = (row: Row) => ({ answers: textsOf([row["answer"], row["answer_aliases"]]) });
 
-/** All known benchmarks. */
 export const benchmarks: readonly Benchmark[] = [
   { name: "gaia", title: "GAIA", kind: "gaia", scorer: "gaia", metric: "pass@1", origin: "gaia-benchmark/GAIA", shape: "JSON, JSONL, parquet", read: gaia },
   { name: "browsecomp", title: "BrowseComp", kind: "judge", judge: "browsecomp", metric: "pass@1", origin: "openai/simple-evals", shape: "CSV, encrypted; JSON", read: browseComp },

@@ -41,7 +41,6 @@ export interface TaskSource {
   publicTestsOnly: boolean;
 }
 
-/** Reads the tasks of a file. */
 export async function loadTasks(file: string, options: LoadOptions = {}): Promise<Task[]> {
   return (await loadBenchmark(file, options)).tasks;
 }

@@ -4,7 +4,6 @@ import { extname } from "node:path";
 import { readJsonArray } from "../../base/files/read-json-array.ts";
 import { readJsonl } from "../../base/files/read-jsonl.ts";
 import { CoaError, messageOf, UsageError } from "../../core/errors.ts";
-import { csvRows } from "./read-csv.ts";
 
 export type Row = Record<string, unknown>;
 
@@ -49,4 +48,57 @@ function plainValues(value: unknown): unknown {
     return Object.fromEntries(Object.entries(value).map(([key, inner]) => [key, plainValues(inner)]));
   }
   return value;
+}
+
+/** The rows of a table, by the names in its first line. */
+export function csvRows(text: string, separator: "," | "\t", file: string): Row[] {
+  const [header, ...records] = recordsOf(text.replace(/^\ufeff/, ""), separator, file);
+  if (!header) throw new CoaError("format", `${file} is empty`);
+  return records.map(({ fields, line }) => {
+    if (fields.length !== header.fields.length)
+      throw new CoaError(
+        "format",
+        `${file}:${line}: ${fields.length} fields where the first line names ${header.fields.length}`,
+      );
+    return Object.fromEntries(header.fields.map((name, i) => [name.trim(), fields[i]]));
+  });
+}
+
+function recordsOf(text: string, separator: string, file: string): { fields: string[]; line: number }[] {
+  const records: { fields: string[]; line: number }[] = [];
+  let fields: string[] = [];
+  let at = 0;
+  let line = 1;
+  let startLine = 1;
+  while (at < text.length) {
+    let field = "";
+    if (text[at] === '"') {
+      const opened = line;
+      for (at++; ; at++) {
+        if (at >= text.length) throw new CoaError("format", `${file}:${opened}: a quoted field is never closed`);
+        if (text[at] === '"') {
+          if (text[at + 1] !== '"') break;
+          at++;
+        }
+        if (text[at] === "\n") line++;
+        field += text[at];
+      }
+      at++;
+    }
+    // What follows a closing quote up to the separator belongs to the field, as in hand-made files.
+    while (at < text.length && text[at] !== separator && text[at] !== "\n" && text[at] !== "\r") field += text[at++];
+    fields.push(field);
+    if (text[at] === separator) {
+      at++;
+      if (at < text.length) continue;
+      fields.push("");
+    }
+    if (text[at] === "\r") at++;
+    if (text[at] === "\n") at++;
+    line++;
+    if (fields.length > 1 || fields[0] !== "") records.push({ fields, line: startLine });
+    fields = [];
+    startLine = line;
+  }
+  return records;
 }

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { existsSync } from "node:fs";
 import { describe, it, type TestContext } from "node:test";
 import { fileURLToPath } from "node:url";
-import { afmPrompt } from "../../afm/afm-prompts.ts";
+import { afmPrompt } from "../../afm/afm-preset.ts";
 import type { Grade } from "../../core/grader.ts";
 import type { Task } from "../../core/task.ts";
 import { gradeTask } from "../../graders/grade-task.ts";

@@ -13,7 +13,6 @@ type WorkState = NonNullable<LineageNode["state"]>;
 
 const stateHues: Record<WorkState, string> = { running: "blue", done: "green", stopped: "amber", failed: "rose" };
 
-/** What became of a stage's work. */
 export function StateChip({ state }: { state: WorkState }) {
   return <Chip text={state} hue={stateHues[state]} />;
 }

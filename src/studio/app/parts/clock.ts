@@ -1,7 +1,6 @@
 /** Where each step of a run stands on the axis: by time where the recording has times that can be told apart, else by order. */
 import type { RunView } from "../../api/run-view.ts";
 
-/** The axis of a run. */
 export interface Axis {
   /** Where each step stands, from 0 to 1. */
   steps: ReadonlyMap<string, { from: number; to: number }>;
@@ -11,7 +10,6 @@ export interface Axis {
   length: number;
 }
 
-/** Places the steps. */
 export function axisOf({ steps }: RunView): Axis {
   const last = Math.max(0, ...steps.map((step) => step.end ?? step.start ?? 0));
   const wide = steps.filter((step) => (step.end ?? 0) - (step.start ?? 0) > last / 250);

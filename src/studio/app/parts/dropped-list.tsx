@@ -26,7 +26,7 @@ export function DroppedList({ folder, stage, reason }: { folder: string; stage: 
           <li class="panel">
             <div class="chips">
               <a href={href(`/runs/${pathPart(row.id)}`)} dir="auto">
-                {row.id}
+                {row.question || row.id}
               </a>
               <Chip text={row.stage} hue="rose" />
               <b>{row.reason}</b>

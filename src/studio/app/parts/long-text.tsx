@@ -41,7 +41,6 @@ interface Props {
   place?: TextPlace;
   /** The whole text, where it is all here and only too long to be drawn. */
   whole?: string;
-  /** Within other words. */
   plain?: boolean;
 }
 

@@ -25,7 +25,9 @@ interface Props {
 
 export function PlaySide({ name, about, played, active, at, editing, onSelect, onContinue, onCancel }: Props) {
   const { segments, running, error, trajectory } = played;
-  const { model = name, profile, tools = [] } = about.data ?? {};
+  // By its folder: every trained model's own is called `model`.
+  const model = name.replace(/[\\/]model[\\/]?$/, "");
+  const { profile, tools = [] } = about.data ?? {};
   const editor = {
     load: async () => segments[at]?.text ?? "",
     note: "What stands after it is written again, with the tools as they are now.",

@@ -8,6 +8,7 @@ import { Facts } from "./facts.tsx";
 const kinds = [
   ["reread", "read again", "tokens read again", "amber"],
   ["retold", "told again", "tokens told again", "rose"],
+  ["unknown", "prompt not recorded", "tokens of prompts that were not recorded", "none"],
   ["fresh", "new in the prompt", "new tokens in prompts", "blue"],
   ["written", "written", "tokens written", "green"],
 ] as const;
@@ -52,7 +53,6 @@ export function RunFigures({ run, chain }: { run?: RunView; chain?: ChainView })
 
 type Fact = readonly [value: string, name: string];
 
-/** A number with its word, in the singular where it is one. */
 function factOf(number: number, word: string): Fact {
   return [count(number), number === 1 ? word : `${word}s`];
 }
@@ -72,7 +72,8 @@ function teamParts({ steps }: RunView): Parts {
   return {
     reread: sum(({ reread }) => reread),
     retold: sum(({ retold }) => retold),
-    fresh: sum(({ prompt, reread, retold }) => prompt - reread - retold),
+    unknown: sum(({ unknown }) => unknown),
+    fresh: sum(({ prompt, reread, retold, unknown }) => prompt - reread - retold - unknown),
     written: sum(({ completion }) => completion),
   };
 }

@@ -9,14 +9,12 @@ import { Button } from "./button.tsx";
 export interface SegmentEditorProps {
   /** The place of the segment in its chain. */
   index: number;
-  /** Its whole text. */
   load: () => Promise<string>;
   /** What is to be known before it is edited. */
   note?: string;
   refusal?: { message: string; problems: readonly Violation[] };
   onSave: (text: string) => void;
   onCancel: () => void;
-  /** The word on the button. */
   saves?: string;
 }
 

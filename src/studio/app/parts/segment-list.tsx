@@ -9,7 +9,7 @@ import { LongText } from "./long-text.tsx";
 import { Row } from "./rows.tsx";
 import { selection } from "./selection.ts";
 
-export function SegmentList({ chain, run }: { chain: ChainView; run?: RunView }) {
+export function SegmentList({ chain, run, file }: { chain: ChainView; run?: RunView; file?: string }) {
   const { step, segment: chosen } = selection();
   const agents = new Map(run?.agents.map((agent) => [agent.id, agent.name]));
   const leftOut = Map.groupBy(chain.leftOut, ({ reason }) => reason);
@@ -21,7 +21,7 @@ export function SegmentList({ chain, run }: { chain: ChainView; run?: RunView })
         <span class="soft">
           {chain.segments.length} segments, {chain.profile}
         </span>{" "}
-        {chain.hasTokens && <a href={href(`/chains/${pathPart(chain.id)}/tokens`)}>tokens</a>}
+        {chain.hasTokens && <a href={href(`/chains/${pathPart(chain.id)}/tokens`, { in: file })}>tokens</a>}
       </h2>
       <ol class="rows plain">
         {chain.segments.map((segment) => {

@@ -10,7 +10,6 @@ interface Props<T> {
   onSelect: (segment: number) => void;
   /** The editor of the selected segment, where it is open. */
   editor?: Omit<SegmentEditorProps, "index">;
-  /** What stands beside the tag. */
   mark?: (segment: T, index: number) => ComponentChildren;
   text: (segment: T, index: number) => ComponentChildren;
 }

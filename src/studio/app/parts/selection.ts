@@ -3,26 +3,21 @@ import type { ChainView } from "../../api/chain-view.ts";
 import { place, setQuery } from "../router.ts";
 
 export interface Selection {
-  /** The id of a step. */
   step?: string;
-  /** The place of a segment. */
   segment?: number;
 }
 
-/** What the address selects. */
 export function selection(): Selection {
   const at = place.value.query.get("at") ?? "";
   if (/^seg-\d+$/.test(at)) return { segment: Number(at.slice(4)) };
   return at === "" ? {} : { step: at.replace(/^s:/, "") };
 }
 
-/** The step that is selected, or that the selected segment came from. */
 export function selectedStep(chain: Pick<ChainView, "segments"> | undefined): string | undefined {
   const { step, segment } = selection();
   return step ?? chain?.segments[segment ?? -1]?.from?.step;
 }
 
-/** Selects a step, a segment, or nothing. */
 export function select({ step, segment }: Selection): void {
   setQuery({ at: segment === undefined ? step && `s:${step}` : `seg-${segment}` });
 }

@@ -9,7 +9,6 @@ interface Props<T> {
   kind: StageKind;
   /** What answers for one folder. */
   reader: string;
-  /** The folder in the address. */
   named?: string;
   /** `distillation`, as titles name it. */
   what: string;

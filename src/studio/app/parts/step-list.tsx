@@ -56,6 +56,33 @@ function summaryOf(step: StepView): string {
   return step.error ?? ([step.reasoning?.text, step.text.text, calls].filter(Boolean).join(" · ") || "(nothing)");
 }
 
+/** What the call was given: what no step had seen before is open, the rest is folded. */
+function Given({ run, step }: { run: RunView; step: StepView }) {
+  const seen = step.given.filter((one) => one.seen);
+  const message = ({ at }: StepView["given"][number]) => (
+    <div class="given">
+      <b class="soft tiny">{run.messages[at]!.role}</b>
+      <LongText value={run.messages[at]!.text} />
+    </div>
+  );
+  if (step.given.length === 0) return null;
+  return (
+    <section aria-label="What the call was given">
+      <h3>
+        given <span class="soft">{step.given.length} messages</span>
+        {step.tools.length > 0 && <span class="soft">; tools: {step.tools.join(", ")}</span>}
+      </h3>
+      {seen.length > 0 && (
+        <details>
+          <summary class="soft">{seen.length} that some step had seen before</summary>
+          {seen.map(message)}
+        </details>
+      )}
+      {step.given.filter((one) => !one.seen).map(message)}
+    </section>
+  );
+}
+
 function StepDetail({ run, step, index }: { run: RunView; step: StepView; index: number }) {
   const at = (path: string) => ({ kind: "run" as const, id: run.id, path: `steps.${index}.${path}` });
   const { prompt, reread, retold, completion } = step.tokens;
@@ -63,13 +90,17 @@ function StepDetail({ run, step, index }: { run: RunView; step: StepView; index:
     <>
       <div class="chips">
         {step.model && <Chip text={step.model} />}
-        <Chip text={`saw ${step.messages} messages, ${step.seenMessages} of them seen before`} />
-        <Chip text={`read ${count(prompt)}: ${count(reread)} again, ${count(retold)} told again`} />
+        {step.tokens.unknown > 0 ? (
+          <Chip text={`read ${count(prompt)}; its prompt was not recorded`} hue="amber" />
+        ) : (
+          <Chip text={`read ${count(prompt)}: ${count(reread)} again, ${count(retold)} told again`} />
+        )}
         <Chip text={`wrote ${count(completion)}`} />
         {step.start !== undefined && step.end !== undefined && <Chip text={duration(step.end - step.start)} />}
         {step.finish && step.finish !== "stop" && <Chip text={`ended by ${step.finish}`} hue="amber" />}
       </div>
       {step.error && <p class="error">{step.error}</p>}
+      <Given run={run} step={step} />
       {step.reasoning && <h3>reasoning</h3>}
       {step.reasoning && <LongText value={step.reasoning} place={at("reasoning")} />}
       {step.text.length > 0 && <h3>text</h3>}

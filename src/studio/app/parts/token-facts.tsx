@@ -66,7 +66,6 @@ function text(value: number | null | undefined, unit = ""): string | undefined {
   return value === null || value === undefined ? undefined : `${decimal(value, 4)}${unit}`;
 }
 
-/** The probability that a log-probability is of. */
 function probability(logprob: number | null | undefined): string | undefined {
   return logprob === null || logprob === undefined ? undefined : percent(Math.exp(logprob), 2);
 }

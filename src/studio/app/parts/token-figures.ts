@@ -13,21 +13,17 @@ export interface Figure {
   values: (number | null)[];
   /** The figure in words, over the whole chain. */
   says: string;
-  /** Why there is nothing to colour. */
   missing?: string;
 }
 
-/** How a figure is coloured, and what that means. */
 interface Colouring {
   name: FigureName;
   label: string;
   /** What the colour says, for who sees it for the first time. */
   means: string;
-  /** What one shade is worth. */
   perShade: number;
   /** A value as the scale shows it. */
   text: (value: number) => string;
-  /** Shades that the scale shows. */
   scale: readonly number[];
 }
 
@@ -84,7 +80,6 @@ export function colouringOf(name: string | null): Colouring {
   return colourings.find((one) => one.name === name) ?? colourings[0]!;
 }
 
-/** The class of a token with this shade. */
 export function classOfShade(shade: number): string {
   return shade === 0 ? "t" : shade > 0 ? `t u${shade}` : `t d${-shade}`;
 }

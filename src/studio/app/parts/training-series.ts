@@ -3,7 +3,6 @@
 /** A line of the file of figures. */
 export type Metrics = Record<string, unknown> & { step: number };
 
-/** A step and its value, in order of steps. */
 export type Point = readonly [step: number, value: number];
 
 type Series = [name: string, points: Point[]];
@@ -45,7 +44,6 @@ export function pointAt(points: readonly Point[], step: number): Point | undefin
   return points[place]?.[0] === step ? points[place] : points[place - 1];
 }
 
-/** The step with a point that is nearest to any number. */
 export function nearestStep(points: readonly Point[], wanted: number): number {
   const place = placeOf(points, wanted);
   const [before, after] = [points[place - 1] ?? points[0]!, points[place] ?? points.at(-1)!];

@@ -16,7 +16,6 @@ interface Props {
   active: number;
   label: string;
   row: (index: number) => ComponentChildren;
-  /** Told which rows are in sight. */
   onRange?: (first: number, last: number) => void;
 }
 

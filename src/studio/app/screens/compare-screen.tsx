@@ -34,6 +34,11 @@ export function CompareScreen({ params }: { params: Record<string, string> }) {
           {data.more > 0 && `; ${data.more} more runs and chains of this task are not shown`}.{" "}
           <a href={href("/review", { task, only: "all" })}>Keep or drop its chains</a>
         </p>
+        {data.gold.length > 0 && (
+          <p class="answer">
+            <span class="soft">right answer</span> <strong dir="auto">{data.gold.join(" or ")}</strong>
+          </p>
+        )}
       </header>
       {data.problems.map((problem) => (
         <Problem title="Not all of it can be shown" detail={problem} />
@@ -55,7 +60,12 @@ export function CompareScreen({ params }: { params: Record<string, string> }) {
                   {answer || "no answer"}
                 </p>
                 <div class="chips">
-                  {reward !== null && <Chip text={`reward ${reward}`} hue={reward > 0 ? "green" : "rose"} />}
+                  {reward !== null && (
+                    <Chip
+                      text={reward >= 1 ? "✓ right" : reward <= 0 ? "✗ wrong" : `reward ${reward}`}
+                      hue={reward >= 1 ? "green" : reward <= 0 ? "rose" : "amber"}
+                    />
+                  )}
                   <Chip text={ending} />
                   <Chip text={`${count(billed)} tokens`} />
                 </div>

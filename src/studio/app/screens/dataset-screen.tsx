@@ -82,12 +82,12 @@ function Examples({ file }: { file: string }) {
       rowHeight={38}
       active={at}
       label="Examples"
-      row={({ key, taskId, moves, toolCalls }) => {
+      row={({ key, question, moves, toolCalls }) => {
         const share = toolCalls / Math.max(1, moves);
         return (
           <a class="example cells line small" href={href(address(key))}>
-            <bdi class="one-line">{key}</bdi>
-            <span class="soft one-line">{taskId}</span>
+            <bdi class="one-line">{question || key}</bdi>
+            <span class="soft one-line">{key}</span>
             <span class="bar" role="img" aria-label={`${percent(share, 0)} learned`}>
               <i class="hue-green" style={{ width: `${share * 100}%` }} />
             </span>
@@ -100,7 +100,6 @@ function Examples({ file }: { file: string }) {
   );
 }
 
-/** How values are spread. */
 function Histogram({ title, steps }: { title: string; steps: readonly SpreadStep[] }) {
   const most = Math.max(1, ...steps.map((step) => step.count));
   const high = steps.at(-1)!.to;

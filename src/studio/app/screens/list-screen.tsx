@@ -37,7 +37,7 @@ export function ListScreen(_: { params: Record<string, string> }) {
   const { at, move } = cursor("row", pages.total);
   const open = () => {
     const item = pages.row(at);
-    if (item) go(`/${kind}s/${pathPart(item.key)}`, { in: item.file });
+    if (item) go(`/${kind}s/${pathPart(item.key)}`, { in: item.file, list: without(query, "row").toString() });
   };
   const review = () => {
     const chosen = without(asked, "kind", "sort");
@@ -87,7 +87,7 @@ export function ListScreen(_: { params: Record<string, string> }) {
               rowHeight={46}
               active={at}
               label={title}
-              row={(item) => <Row item={item} />}
+              row={(item) => <Row item={item} list={without(query, "row").toString()} />}
             />
           </div>
         )}
@@ -102,12 +102,12 @@ function without(query: URLSearchParams, ...names: string[]): URLSearchParams {
   return rest;
 }
 
-function Row({ item }: { item: ItemView }) {
+function Row({ item, list }: { item: ItemView; list: string }) {
   const { kind, reward, ending } = item;
   const given = reward ?? (ending === "answered" ? undefined : 0);
   const hue = given === undefined ? "none" : given >= 1 ? "green" : given <= 0 ? "rose" : "amber";
   return (
-    <a class="item line" href={href(`/${kind}s/${pathPart(item.key)}`, { in: item.file })}>
+    <a class="item line" href={href(`/${kind}s/${pathPart(item.key)}`, { in: item.file, list })}>
       <i
         class={`dot hue-${hue}${reward === null ? "" : " given"}`}
         title={reward === null ? ending : `reward ${reward}`}

@@ -1,5 +1,5 @@
 /** Tasks down, systems across: who solved what, how sure the figures are, and whether two systems really differ. */
-import { count, percent, pValue, signed } from "../../../report/format-figures.ts";
+import { count, duration, moneySpent, percent, pValue, signed } from "../../../report/format-figures.ts";
 import type { MatrixCell, MatrixRow, MatrixView } from "../../api/evaluation-readers.ts";
 import { stepKeys, useKeys } from "../keys.ts";
 import { Choice, QueryChoice } from "../parts/choice.tsx";
@@ -39,8 +39,13 @@ function Matrix({ view }: { view: MatrixView }) {
   const { query } = place.value;
   const only = query.get("only") ?? "all";
   const family = query.get("family") ?? "";
+  const [right, wrong] = ["right", "wrong"].map((name) =>
+    view.systems.findIndex(({ folder }) => folder === query.get(name)),
+  ) as [number, number];
   const rows = view.rows.filter(
     (row) =>
+      (right < 0 || (row.cells[right]?.right ?? 0) > 0.5) &&
+      (wrong < 0 || (row.cells[wrong]?.right ?? 1) <= 0.5) &&
       (family === "" || row.family === family) &&
       (only === "all" || (only === "differ" ? row.differs : row.cells.some((cell) => cell?.right === 0))),
   );
@@ -67,6 +72,13 @@ function Matrix({ view }: { view: MatrixView }) {
           </span>
         </h1>
         <QueryChoice name="only" label="Show" options={choices} />
+        {(["right", "wrong"] as const).map((name) => (
+          <QueryChoice
+            name={name}
+            label={`${name} in`}
+            options={[["", "any system"], ...view.systems.map(({ folder, system }) => [folder, system] as const)]}
+          />
+        ))}
         {families.length > 1 && (
           <QueryChoice
             name="family"
@@ -84,7 +96,7 @@ function Matrix({ view }: { view: MatrixView }) {
         <div style={{ minWidth: `${280 + view.systems.length * 124}px` }}>
           <div class="matrix-head table-head cells small" style={columns}>
             <span class="soft">task</span>
-            {view.systems.map(({ folder, system, success, tasks, played, undecided }) => (
+            {view.systems.map(({ folder, system, success, tasks, played, undecided, perSuccess, scripted }) => (
               <div>
                 <b title={folder} dir="auto">
                   {system}
@@ -94,6 +106,14 @@ function Matrix({ view }: { view: MatrixView }) {
                   {success && `${percent(success.low)} to ${percent(success.high)}; `}
                   {count(tasks)} tasks{played < tasks && `, ${count(tasks - played)} not played yet`}
                   {undecided > 0 && `, ${undecided} undecided`}
+                </div>
+                <div
+                  class="soft tiny"
+                  title="per success: everything spent, failures included, divided by the successes"
+                >
+                  {perSuccess
+                    ? `${count(perSuccess.billedTokens)} tokens, ${moneySpent(perSuccess.costUsd)}, ${scripted ? "scripted" : duration(perSuccess.wallMs)} a success`
+                    : "no success"}
                 </div>
               </div>
             ))}
@@ -143,7 +163,8 @@ function Cell({ cell }: { cell: MatrixCell | null }) {
 /** Each system against one of them on the tasks that both played. */
 function Pairs({ view }: { view: MatrixView }) {
   const asked = view.systems.findIndex(({ folder }) => folder === place.value.query.get("against"));
-  const base = Math.max(0, asked);
+  const base =
+    asked >= 0 ? asked : (view.systems.find(({ condition }) => condition === undefined) ?? view.systems[0]!).against;
   const rows = view.pairs.flatMap(({ first, second, tasks, difference: { value, low, high }, pValue: p }) => {
     if (first === base) return [{ system: second, tasks, p, value, low, high }];
     return second === base ? [{ system: first, tasks, p, value: -value, low: -high, high: -low }] : [];

@@ -1,10 +1,12 @@
 /** What was opened: how runs became chains, data, models and measurements; what runs now; and every file. */
 import { count } from "../../../report/format-figures.ts";
+import type { ResultView } from "../../api/evaluation-readers.ts";
 import type { OverviewView } from "../../api/overview-reader.ts";
 import { Chip } from "../parts/chip.tsx";
 import { LineagePicture } from "../parts/lineage-picture.tsx";
 import { Missing, Nothing, Problem } from "../parts/states.tsx";
 import { Table } from "../parts/table.tsx";
+import { href } from "../router.ts";
 import { useResource } from "../server.ts";
 
 export function OverviewScreen(_: { params: Record<string, string> }) {
@@ -23,6 +25,7 @@ export function OverviewScreen(_: { params: Record<string, string> }) {
         </h1>
         <p class="place soft tiny">{data.root}</p>
       </header>
+      <Result />
       {data.lineage.nodes.length === 0 ? (
         <Nothing title="Nothing was made here yet" command="coa quickstart --fast">
           goes the whole way in a few minutes; <code>coa record import</code> reads traces of other systems.
@@ -35,6 +38,26 @@ export function OverviewScreen(_: { params: Record<string, string> }) {
       ))}
       <Files files={data.files} />
     </article>
+  );
+}
+
+/** What was found, in one sentence; the intervals behind it are one click away. */
+function Result() {
+  const { data } = useResource<ResultView>("result", { live: ({ type }) => type === "idle" });
+  if (!data?.sentence) return null;
+  return (
+    <section class="panel result" aria-label="Result">
+      <p>{data.sentence}</p>
+      <details class="small">
+        <summary class="soft">Intervals</summary>
+        <ul class="plain">
+          {data.intervals?.map((line) => (
+            <li>{line}</li>
+          ))}
+        </ul>
+        <a href={href("/evaluations")}>Every task</a>
+      </details>
+    </section>
   );
 }
 

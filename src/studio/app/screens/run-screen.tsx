@@ -19,7 +19,7 @@ import { useResource } from "../server.ts";
 export function RunScreen({ params }: { params: Record<string, string> }) {
   const { query } = place.value;
   const asked = new URLSearchParams(params);
-  for (const name of ["chain", "in"]) if (query.has(name)) asked.set(name, query.get(name)!);
+  for (const name of ["chain", "in", "list"]) if (query.has(name)) asked.set(name, query.get(name)!);
   const beside = useResource<BesideView>(`beside?${asked}`);
   const { data } = beside;
   useRunKeys(data, params["run"] === undefined ? "chain" : "run");
@@ -43,7 +43,7 @@ export function RunScreen({ params }: { params: Record<string, string> }) {
         {run && <StepList run={run} chain={chain} />}
         {run && <Links run={run} chain={chain} />}
         {chain ? (
-          <SegmentList chain={chain} run={run} />
+          <SegmentList chain={chain} run={run} file={fileOf(data.places.chain)} />
         ) : (
           <Nothing title="No chain was made from this run yet" command="coa distill run">
             makes one. Where a filter dropped it, the funnel of the distillation says why.
@@ -70,12 +70,17 @@ function useRunKeys(view: BesideView | undefined, kind: "run" | "chain"): void {
     const next = at < 0 ? (by > 0 ? 0 : run.steps.length - 1) : at + by;
     select({ step: run.steps[Math.max(0, Math.min(run.steps.length - 1, next))]!.id });
   };
-  const other = (key: string | undefined) => key !== undefined && go(`/${kind}s/${pathPart(key)}`);
+  const list = place.value.query.get("list") ?? undefined;
+  const other = (to: BesideView["before"]) => to && go(`/${kind}s/${pathPart(to.key)}`, { in: to.file, list });
   useKeys([
     ...stepKeys("j", "k", kind, (by) => other(by > 0 ? view?.after : view?.before)),
     ...stepKeys("l", "h", "segment", moveSegment),
     ...stepKeys("]", "[", "step of the team", moveStep),
-    { keys: "t", does: "Tokens of the chain", run: () => chain && go(`/chains/${pathPart(chain.id)}/tokens`) },
+    {
+      keys: "t",
+      does: "Tokens of the chain",
+      run: () => chain && go(`/chains/${pathPart(chain.id)}/tokens`, { in: fileOf(view?.places.chain), list }),
+    },
     {
       keys: "c",
       does: "Compare all systems on this task",
@@ -84,6 +89,9 @@ function useRunKeys(view: BesideView | undefined, kind: "run" | "chain"): void {
     { keys: "escape", does: "Select nothing", run: () => select({}) },
   ]);
 }
+
+/** The file of a place on disk, `file:line`. */
+const fileOf = (place: string | undefined) => place?.replace(/:\d+$/, "");
 
 /** Brings what the address selects into view. */
 function useShowSelected(view: BesideView | undefined): void {

@@ -27,6 +27,7 @@ export function TokensScreen({ params }: { params: Record<string, string> }) {
   const id = params["chain"]!;
   const { query } = place.value;
   const asked = new URLSearchParams({ id, ...(query.has("in") && { in: query.get("in")! }) });
+  const kept = { in: query.get("in") ?? undefined, list: query.get("list") ?? undefined };
   const tokens = useResource<TokensView>(`tokens?${asked}`);
   const { data } = tokens;
   const [first, second] = [query.get("model") ?? "", query.get("with") ?? ""];
@@ -48,7 +49,7 @@ export function TokensScreen({ params }: { params: Record<string, string> }) {
         moveTo(striking[(striking.indexOf(at) + 1) % Math.max(1, striking.length)] ?? 0);
       },
     },
-    { keys: "b", does: "Back to the chain", run: () => go(`/chains/${pathPart(id)}`) },
+    { keys: "b", does: "Back to the chain", run: () => go(`/chains/${pathPart(id)}`, kept) },
     ...colourings.map(({ name, label }, place) => ({
       keys: String(place + 1),
       does: `Colour by ${label}`,
@@ -74,7 +75,7 @@ export function TokensScreen({ params }: { params: Record<string, string> }) {
     <article class="tokens-screen" data-figure={figure.name}>
       <header class="run-head">
         <p>
-          <a href={href(`/chains/${pathPart(id)}`)}>← chain</a>
+          <a href={href(`/chains/${pathPart(id)}`, kept)}>← chain</a>
         </p>
         <h1>
           Tokens of <bdi>{id}</bdi>
