@@ -10,8 +10,10 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { exportDataset } from "../src/dataset/index.ts";
 import { distillRun } from "../src/distill/index.ts";
-import { multiProfile, type Trajectory } from "../src/index.ts";
-import { importFiles, refusedForTraining, runTree } from "../src/record/index.ts";
+import type { Trajectory } from "../src/index.ts";
+import { multiProfile } from "../src/language/profiles.ts";
+import { importFiles, refusedForTraining } from "../src/record/index.ts";
+import { runTree } from "../src/record/run-summary.ts";
 
 const given = process.argv.slice(2);
 const files = given.length > 0 ? given : [join(import.meta.dirname, "../test/fixtures/traces/wire.aisdk.jsonl")];

@@ -5,7 +5,8 @@
  *
  *   node recipes/quickstart.ts [folder] [--toy]
  */
-import { type QuickstartSettings, quickstartSizes, runQuickstart } from "../src/lab/index.ts";
+import { runQuickstart } from "../src/lab/index.ts";
+import { type QuickstartSettings, quickstartSizes } from "../src/lab/quickstart/settings.ts";
 
 const toy: QuickstartSettings = {
   ...quickstartSizes.fast,

@@ -17,9 +17,9 @@ import {
   labProfile,
   memoryFetch,
   worldDocuments,
-  worldIndexOptions,
   worldTasks,
 } from "../src/lab/index.ts";
+import { worldIndexOptions } from "../src/lab/world-pages.ts";
 import { engineModel } from "../src/models/index.ts";
 import { buildIndex, crawlPage, indexProvider, webSearch, withFaults } from "../src/tools/index.ts";
 import { chainRollout, derivedSeed, type RlOptions } from "../src/train/index.ts";

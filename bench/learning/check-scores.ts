@@ -13,9 +13,8 @@ import { readFile, writeFile } from "node:fs/promises";
 import { parseArgs } from "node:util";
 import { inParallel } from "../../src/base/work/limiter.ts";
 import { sampleSeed } from "../../src/base/work/random.ts";
-import { checkScore, sureScore } from "../../src/chain/check-score.ts";
+import { checkScore } from "../../src/chain/check-score.ts";
 import type { Trajectory } from "../../src/core/trajectory.ts";
-import { checkCalibration } from "../../src/evaluate/check-calibration.ts";
 import { comparePaired, mean } from "../../src/evaluate/statistics.ts";
 import { createWorld, type World } from "../../src/lab/create-world.ts";
 import { labModelUse } from "../../src/lab/lab-model-use.ts";
@@ -26,10 +25,11 @@ import { type LabModel, runLabChain, shippedModel } from "../../src/lab/quicksta
 import { scriptedSpecialists } from "../../src/lab/scripted-specialists.ts";
 import { type Family, worldTasks } from "../../src/lab/world-tasks.ts";
 import { runTeam } from "../../src/team/run-team.ts";
-import { checkCorrector } from "../../src/train/check-corrector.ts";
 import { corrections } from "../../src/train/corrections.ts";
 import { saveTrained } from "../../src/train/save-trained.ts";
 import type { Group } from "../../src/train/sort-groups.ts";
+import { checkCalibration } from "./check-calibration.ts";
+import { checkCorrector } from "./check-corrector.ts";
 import { checkingExamples } from "./checking-examples.ts";
 import { withDoubtfulPages } from "./doubtful-pages.ts";
 import { processorSeconds } from "./lab-exam.ts";
@@ -263,4 +263,9 @@ function calibrationOf(chains: readonly { check?: number | undefined; right: boo
 
 function percent(shares: readonly number[]): string {
   return `${(100 * mean(shares)).toFixed(1)} %`;
+}
+
+/** A score moved towards its neighbour by the chance that it would not have been written. */
+function sureScore(score: number, probability: number, max = 4): number {
+  return score >= max ? score - 1 + probability : score + 1 - probability;
 }

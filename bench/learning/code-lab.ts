@@ -39,7 +39,7 @@ import { runTeam } from "../../src/team/run-team.ts";
 import { trainTokenizer } from "../../src/tokenizers/train-tokenizer.ts";
 import { chooseSandbox } from "../../src/tools/sandbox/choose-sandbox.ts";
 import { fixedExamples } from "../../src/train/example-source.ts";
-import { guard } from "../../src/train/guard.ts";
+import { guard } from "../../src/train/extra-loss.ts";
 import { takeStep } from "../../src/train/take-step.ts";
 import { trainRl } from "../../src/train/train-rl.ts";
 import { trainSft } from "../../src/train/train-sft.ts";

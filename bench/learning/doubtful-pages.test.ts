@@ -2,7 +2,6 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { trajectoryText } from "../../src/core/trajectory.ts";
 import { distillRun } from "../../src/distill/distill-run.ts";
-import { checkCalibration } from "../../src/evaluate/check-calibration.ts";
 import { createWorld } from "../../src/lab/create-world.ts";
 import { memoryLabTools } from "../../src/lab/memory-lab-tools.ts";
 import { labProfile } from "../../src/lab/profile.ts";
@@ -10,6 +9,7 @@ import { scriptedSpecialists } from "../../src/lab/scripted-specialists.ts";
 import { worldDocuments } from "../../src/lab/world-pages.ts";
 import { worldTasks } from "../../src/lab/world-tasks.ts";
 import { runTeam } from "../../src/team/run-team.ts";
+import { checkCalibration } from "./check-calibration.ts";
 import { withDoubtfulPages } from "./doubtful-pages.ts";
 
 describe("doubtful pages", () => {

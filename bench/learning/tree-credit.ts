@@ -19,20 +19,19 @@ import { loadModelFolder } from "../../src/engines/embedded/files/model-folder.t
 import { mean } from "../../src/evaluate/statistics.ts";
 import { taskGrader } from "../../src/graders/grade-task.ts";
 import { outcomeReward } from "../../src/graders/reward.ts";
-import { failingSearches } from "../../src/lab/failing-tools.ts";
 import { labLimits } from "../../src/lab/lab-model-use.ts";
 import { trainingWorld } from "../../src/lab/lab-runs.ts";
-import { memoryLabTools } from "../../src/lab/memory-lab-tools.ts";
+import { failingSearches, memoryLabTools } from "../../src/lab/memory-lab-tools.ts";
 import { labProfile } from "../../src/lab/profile.ts";
 import { openLabModel } from "../../src/lab/quickstart/open-model.ts";
 import { worldTasks } from "../../src/lab/world-tasks.ts";
 import { withFaults } from "../../src/tools/with-faults.ts";
 import { hasVariance } from "../../src/train/advantages.ts";
+import { upTo } from "../../src/train/collect-groups.ts";
 import { type Credit, fromFirstFault, sharedPrefix } from "../../src/train/credit.ts";
 import { creditGroup } from "../../src/train/credit-group.ts";
 import type { Rollout } from "../../src/train/run-rollout.ts";
 import type { Group } from "../../src/train/sort-groups.ts";
-import { upTo } from "../../src/train/tree-groups.ts";
 import { processorSeconds } from "./lab-exam.ts";
 
 const { values } = parseArgs({

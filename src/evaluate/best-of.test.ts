@@ -9,7 +9,7 @@ import { runTeam } from "../team/run-team.ts";
 import { scriptedModel, tableTool } from "../testing/index.ts";
 import { bestOf, chosenSuccess, majoritySuccess } from "./best-of.ts";
 import { chainSystem } from "./chain-system.ts";
-import { byCheck, byMajority, type Candidate, sameAnswer } from "./choose.ts";
+import { byMajority, type Candidate, sameAnswer } from "./choose.ts";
 import { defineSystem } from "./define-system.ts";
 import type { EvaluationRecord } from "./evaluation-record.ts";
 import { byJudge } from "./judge-choice.ts";
@@ -116,9 +116,8 @@ describe("bestOf", () => {
   });
 });
 
-describe("byMajority and byCheck", () => {
-  const candidates = (...all: [answer: string | null, check?: number][]): Candidate[] =>
-    all.map(([answer, check]) => ({ answer, check }));
+describe("byMajority", () => {
+  const candidates = (...all: [answer: string | null][]): Candidate[] => all.map(([answer]) => ({ answer }));
 
   it("counts answers that mean the same as one, by the task's own rules", async () => {
     assert.equal(await sameAnswer(grader, math, "0.5", "\\frac{1}{2}"), true);
@@ -127,17 +126,10 @@ describe("byMajority and byCheck", () => {
     assert.equal((await byMajority(grader)(math, five, {})).index, 1);
     assert.equal((await byMajority(grader)(math, candidates([null], ["7"], ["0.5"]), {})).index, 1);
   });
-
-  it("prefers the highest check, then agreement among those, and a checked answer to an unchecked one", async () => {
-    const four = candidates(["x", 2], ["y", 4], ["z", 4], ["z", 4]);
-    assert.equal((await byCheck()(task, four, {})).index, 2);
-    assert.equal((await byCheck()(task, candidates(["x"], ["y", 1], [null, 4]), {})).index, 1);
-    assert.equal((await byCheck()(task, candidates([null]), {})).index, null);
-  });
 });
 
 describe("the score of a check", () => {
-  it("is the last one that a chain or a team gave its answer, and best-of can choose by it", async () => {
+  it("is the last one that a chain or a team gave its answer", async () => {
     const verified = (score: number) =>
       `<think>t</think><plan>p</plan><think>t</think><suggested_answer>${score}</suggested_answer><think>t</think>` +
       `<double_check>The score this time is:${score}</double_check><answer>${score}</answer>`;
@@ -145,13 +137,6 @@ describe("the score of a check", () => {
     const model = scriptedModel(() => verified([3, 4, 3][next++ % 3]!));
     const chain = chainSystem({ model, tools: [tableTool({}, "web_search")], profile: webProfile });
     assert.equal((await chain.run(task, once)).check, 3);
-    next = 0;
-    const best = await bestOf(chain, 3, byCheck()).run(task, once);
-    assert.deepEqual([best.answer, best.check], ["4", 4]);
-    next = 0;
-    const stopped = await bestOf(chain, 3, byCheck(), { enough: 4 }).run(task, once);
-    assert.deepEqual([stopped.answer, stopped.chosen!.candidates.length, next], ["4", 2, 2]);
-    assert.equal((await bestOf(chain, 2, byCheck(), { enough: 3 }).run(task, once)).chosen!.candidates.length, 1);
     assert.equal((await team.run(task, once)).check, 4);
     assert.equal((await chains(["a"]).run(task, once)).check, undefined);
   });
@@ -171,17 +156,15 @@ describe("choosing among the samples of an evaluation", () => {
       usage: emptyUsage(),
       toolCalls: {},
       tokensByRole: {},
-      check: answer === right ? 4 : 2,
     }));
   }
 
   it("gives best-of-n by majority, check and judge from the same records", async () => {
     const all = records(["a", "a", null, "b"], "b");
     assert.equal(await majoritySuccess([math], all, grader), 0);
-    assert.equal(await chosenSuccess([math], all, byCheck()), 1);
     const second = byJudge(judgeThatSays(() => '{"best": 3}'));
     assert.equal(await chosenSuccess([math], all, second), 1);
-    assert.equal(await chosenSuccess([math, { ...math, id: "none" }], all, byCheck()), 1 / 2);
-    assert.equal(await chosenSuccess([math], [], byCheck()), 0);
+    assert.equal(await chosenSuccess([math, { ...math, id: "none" }], all, second), 1 / 2);
+    assert.equal(await chosenSuccess([math], [], second), 0);
   });
 });

@@ -11,26 +11,18 @@ import { addUsage, emptyUsage } from "../core/usage.ts";
 import { byMajority, type Candidate, type Choose } from "./choose.ts";
 import type { EvaluationRecord } from "./evaluation-record.ts";
 
-export interface BestOfOptions {
-  /** One run after the other, until the check of one gives its answer this score: a task is tried again only where the check is low. */
-  enough?: number;
-}
-
 /** Runs a system `n` times on each task, in parallel and with different seeds, and chooses one of the results. */
-export function bestOf(system: System, n: number, choose: Choose = byMajority(), options: BestOfOptions = {}): System {
-  const { enough } = options;
+export function bestOf(system: System, n: number, choose: Choose = byMajority()): System {
   return {
     name: `${system.name}, best of ${n}`,
     ...(system.topology !== undefined && { topology: system.topology }),
-    identity: { kind: "best-of", n, of: system.identity ?? system.name, ...(enough !== undefined && { enough }) },
+    identity: { kind: "best-of", n, of: system.identity ?? system.name },
     async run(task, { sample, seed, signal }) {
-      const candidate = (index: number) =>
-        runCandidate(system, task, { sample: sample * n + index, seed: seed + index, signal });
       const candidates = await Promise.all(
-        Array.from({ length: enough === undefined ? n : 1 }, (_, index) => candidate(index)),
+        Array.from({ length: n }, (_, index) =>
+          runCandidate(system, task, { sample: sample * n + index, seed: seed + index, signal }),
+        ),
       );
-      while (candidates.length < n && !checkedEnough(candidates.at(-1)!, enough!))
-        candidates.push(await candidate(candidates.length));
       const { index, reason, usage } = await choose(task, candidates, { signal });
       const chosen = candidates[index ?? 0]!;
       return {
@@ -42,11 +34,6 @@ export function bestOf(system: System, n: number, choose: Choose = byMajority(),
       };
     },
   };
-}
-
-/** Whether a result has an answer that its own check gave this score at least. */
-export function checkedEnough({ answer, check }: Pick<SystemResult, "answer" | "check">, enough: number): boolean {
-  return answer !== null && (check ?? 0) >= enough;
 }
 
 /** A candidate that crashes is one without an answer; the others may still have one. */

@@ -2,7 +2,7 @@
 
 import { checkOptions, optionNames } from "../base/work/check-options.ts";
 import { type ChainOptions, chainParts } from "../chain/chain-options.ts";
-import { checkScore, checkSureness } from "../chain/check-score.ts";
+import { checkScore } from "../chain/check-score.ts";
 import { runChain } from "../chain/run-chain.ts";
 import { toolsByName } from "../chain/tool-set.ts";
 import type { Profile } from "../core/profile.ts";
@@ -47,12 +47,7 @@ export function chainSystem(options: ChainSystemOptions): System {
 /** What a chain counts as in an evaluation, with the score that its own check gave the answer. */
 export function chainResult(profile: Profile, trajectory: Trajectory): SystemResult {
   const check = checkScore(profile, trajectory);
-  const sureness = checkSureness(profile, trajectory);
-  return {
-    ...trajectoryResult(trajectory),
-    ...(check !== undefined && { check }),
-    ...(sureness !== undefined && { sureness }),
-  };
+  return { ...trajectoryResult(trajectory), ...(check !== undefined && { check }) };
 }
 
 function identityOf({ model, tools, profile, sampling, limits, enforcement, systemPrompt }: ChainSystemOptions) {

@@ -1,6 +1,6 @@
 /**
- * Ways to choose one of several answers to a task: the answer most agree on, the one that the system's own check rates
- * highest, or (in judge-choice.ts) the one a judge model prefers. None of them sees the gold answer.
+ * Ways to choose one of several answers to a task: the answer most agree on, or (in judge-choice.ts) the one a judge
+ * model prefers. Neither sees the gold answer.
  */
 import type { Grader } from "../core/grader.ts";
 import type { SystemResult } from "../core/system.ts";
@@ -14,7 +14,6 @@ export interface Choice {
   /** Index of the chosen candidate; null where none has an answer. */
   index: number | null;
   reason: string;
-  /** What choosing cost. */
   usage: Usage;
 }
 
@@ -51,20 +50,6 @@ export function byMajority(grader?: Grader): Choose {
     if (!best) return { index: null, reason: "no candidate has an answer", usage: emptyUsage() };
     const reason = `${best.length} of ${candidates.length} gave this answer`;
     return { index: cleanest(best), reason, usage: emptyUsage() };
-  };
-}
-
-/** The answer that the system's own check scored highest; of equals the one that most of them agree on. */
-export function byCheck(grader?: Grader): Choose {
-  const majority = byMajority(grader);
-  return async (task, candidates, options) => {
-    const scores = candidates.map(({ answer, check }) => (answer === null ? Number.NaN : (check ?? 0)));
-    const highest = scores.reduce((best, score) => (score > best ? score : best), Number.NEGATIVE_INFINITY);
-    const best = candidates.map((candidate, index) =>
-      scores[index] === highest ? candidate : { ...candidate, answer: null },
-    );
-    const choice = await majority(task, best, options);
-    return choice.index === null ? choice : { ...choice, reason: `check ${highest}; ${choice.reason}` };
   };
 }
 

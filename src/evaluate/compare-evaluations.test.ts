@@ -10,8 +10,7 @@ import { trajectorySchema } from "../core/trajectory.ts";
 import { emptyUsage } from "../core/usage.ts";
 import { taskGrader } from "../graders/grade-task.ts";
 import { comparisonTable } from "../report/comparison-table.ts";
-import { compareEvaluations } from "./compare-evaluations.ts";
-import { comparisonReport } from "./comparison-report.ts";
+import { compareEvaluations, comparisonReport } from "./compare-evaluations.ts";
 import { defineSystem } from "./define-system.ts";
 import { readEvaluation } from "./read-evaluation.ts";
 import { runEvaluation } from "./run-evaluation.ts";
@@ -145,7 +144,7 @@ describe("compareEvaluations", () => {
     );
     assert.match(table, /saves vs team \(agents-as-tools\)/);
     assert.match(table, /chain +75\.0 % \[/);
-    assert.match(table, /tools +rounds +path +time/);
+    assert.match(table, /tools +format errors +rounds +path +time/);
     assert.match(table, /Rounds are model turns that had to wait for each other/);
     assert.match(table, /87 % billed, 83 % computed/);
     assert.match(table, /failures included/);

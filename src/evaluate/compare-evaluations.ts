@@ -1,15 +1,17 @@
 /**
- * Several systems on the same tasks, side by side. The first named is the one that the others are measured against, and
- * its topology is given with every saving, because "saves 80 %" means nothing without saying compared with what.
+ * Several systems on the same tasks, side by side. Each is measured against the first team that worked under the same
+ * conditions (without a team, against the first system), and the topology is given with every saving, because "saves
+ * 80 %" means nothing without saying compared with what.
  */
 import { UsageError } from "../core/errors.ts";
+import { comparisonHtml, type ReportOptions, runKey } from "../report/comparison-html.ts";
 import type { Comparison, ComparisonRow, Estimate, Summary } from "../report/figures.ts";
 import type { EvaluationRecord } from "./evaluation-record.ts";
-import type { StoredEvaluation } from "./read-evaluation.ts";
+import { readRuns, type StoredEvaluation } from "./read-evaluation.ts";
 import { bootstrap, comparePaired } from "./statistics.ts";
 import { summarise } from "./summarise.ts";
 
-/** Compares evaluations; the first is the baseline. */
+/** Compares evaluations; what each is measured against is chosen by what they are. */
 export function compareEvaluations(evaluations: readonly StoredEvaluation[]): Comparison {
   const [first, ...others] = evaluations;
   if (!first) throw new UsageError("nothing to compare: name at least one evaluation");
@@ -19,18 +21,27 @@ export function compareEvaluations(evaluations: readonly StoredEvaluation[]): Co
   if (shared.length === 0)
     throw new UsageError("these evaluations have no task in common: evaluate the systems on the same tasks");
   const names = unique(evaluations.map((evaluation) => evaluation.summary.system));
-  const base = perTask(first, shared);
-  const rows = evaluations.map((evaluation, i): ComparisonRow => {
-    const summary = summaryOf(evaluation, shared);
-    const row = { system: names[i]!, topology: summary.topology ?? "single", summary };
-    if (i === 0) return row;
-    const mine = perTask(evaluation, shared);
+  const outcomes = evaluations.map((evaluation) => perTask(evaluation, shared));
+  const summaries = evaluations.map((evaluation) => summaryOf(evaluation, shared));
+  const pairOf = (one: number, other: number) =>
+    comparePaired(...([one, other].map((at) => outcomes[at]!.map(({ success }) => success)) as [number[], number[]]));
+  const rows = summaries.map((summary, i): ComparisonRow => {
+    const before = stageBefore(summaries, i);
+    const row = {
+      system: names[i]!,
+      topology: summary.topology ?? "single",
+      summary,
+      ...(before !== undefined && {
+        since: { system: names[before]!, stage: summary.learned!, paired: pairOf(before, i) },
+      }),
+    };
+    const against = baselineOf(summaries, i);
+    if (against === i) return row;
+    const [base, mine] = [outcomes[against]!, outcomes[i]!];
     return {
       ...row,
-      paired: comparePaired(
-        base.map((task) => task.success),
-        mine.map((task) => task.success),
-      ),
+      against: names[against]!,
+      paired: pairOf(against, i),
       saving: {
         billedTokens: saving(base, mine, (record) => record.usage.billedTokens),
         computedTokens: saving(base, mine, (record) => record.usage.computedTokens),
@@ -42,24 +53,48 @@ export function compareEvaluations(evaluations: readonly StoredEvaluation[]): Co
       },
     };
   });
+  const usual = rows[baselineOf(summaries, 0)]!;
   return {
-    baseline: { system: rows[0]!.system, topology: rows[0]!.topology },
+    baseline: { system: usual.system, topology: usual.topology },
     tasks: shared.length,
     rows,
-    differing: differing(evaluations, names, shared),
+    differing: differing(outcomes, names, shared),
   };
+}
+
+/** What a system is measured against: the first team, or else the first system, under the same conditions. */
+export function baselineOf(systems: readonly Pick<Summary, "topology" | "condition">[], place: number): number {
+  const alike = (one: (typeof systems)[number]) => one.condition === systems[place]!.condition;
+  const team = systems.findIndex((one) => alike(one) && (one.topology ?? "single") !== "single");
+  return team >= 0 ? team : systems.findIndex(alike);
+}
+
+/** The model before its last stage of training, under the same conditions. */
+function stageBefore(systems: readonly Summary[], place: number): number | undefined {
+  const { learned, condition } = systems[place]!;
+  if (learned === undefined) return undefined;
+  // Imitation comes first; other stages follow each other as they are named.
+  const order = (at: number) => (systems[at]!.learned === "sft" ? -1 : at);
+  const found = [...systems.keys()].filter(
+    (at) =>
+      systems[at]!.condition === condition &&
+      systems[at]!.learned !== undefined &&
+      systems[at]!.learned !== learned &&
+      order(at) < order(place),
+  );
+  return found.at(-1);
 }
 
 /** Figures of the shared tasks alone: a system that was given easier tasks besides must not look better for them. */
 function summaryOf({ summary, tasks, records }: StoredEvaluation, ids: readonly string[]): Summary {
   if (tasks.length === ids.length) return summary;
   const kept = new Set(ids);
-  const { system, topology, samples, measure, what } = summary;
+  const { system, topology, samples, measure } = summary;
   const figures = summarise(
     records.filter((record) => kept.has(record.taskId)),
     { system, topology, samples, measure, tasks: tasks.filter((task) => kept.has(task.id)) },
   );
-  return { ...figures, ...(what !== undefined && { what }) };
+  return { ...summary, ...figures };
 }
 
 interface TaskOutcome {
@@ -98,11 +133,10 @@ function spentAndRight(task: TaskOutcome, of: (record: EvaluationRecord) => numb
 }
 
 function differing(
-  evaluations: readonly StoredEvaluation[],
+  outcomes: readonly TaskOutcome[][], // [system][task]
   names: readonly string[],
   ids: readonly string[],
 ): Comparison["differing"] {
-  const outcomes = evaluations.map((evaluation) => perTask(evaluation, ids));
   return ids.flatMap((taskId, at) => {
     const successes = outcomes.map((system) => system[at]!.success);
     if (successes.every((success) => success === successes[0])) return [];
@@ -127,4 +161,21 @@ function differing(
 /** Names made different where two evaluations carry the same. */
 function unique(names: readonly string[]): string[] {
   return names.map((name, i) => (names.indexOf(name) === i ? name : `${name} (${i + 1})`));
+}
+
+/** The whole page. `comparison` must be of these evaluations, in this order. */
+export async function comparisonReport(
+  evaluations: readonly StoredEvaluation[],
+  comparison: Comparison,
+  options: Omit<ReportOptions, "questions" | "runs"> = {},
+): Promise<string> {
+  const shown = comparison.differing.slice(0, options.examples ?? 20);
+  const ids = new Set(shown.flatMap(({ outcomes }) => Object.values(outcomes).flatMap(({ runId }) => runId ?? [])));
+  const runs = new Map<string, unknown>();
+  for (const [i, { folder }] of evaluations.entries()) {
+    const { system } = comparison.rows[i]!;
+    for (const [id, run] of await readRuns(folder, ids)) runs.set(runKey(system, id), run);
+  }
+  const questions = new Map(evaluations.flatMap(({ tasks }) => tasks.map((task) => [task.id, task] as const)));
+  return comparisonHtml(comparison, { ...options, questions, runs });
 }

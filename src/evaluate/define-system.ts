@@ -1,4 +1,6 @@
 /** What a run counts as in an evaluation, whoever made it. */
+
+import { CoaError } from "../core/errors.ts";
 import type { System, SystemResult, SystemRunOptions } from "../core/system.ts";
 import type { Task } from "../core/task.ts";
 import type { TeamRun } from "../core/team-run.ts";
@@ -44,7 +46,8 @@ export function trajectoryResult(trajectory: Trajectory): SystemResult {
   const tokensByRole = share(usage.billedTokens, written);
   const run = { kind: "trajectory" as const, value: trajectory };
   const path = chainPath(trajectory);
-  return { answer, ending, usage, path, toolCalls, tokensByRole, ...(replayed && { replayed }), run };
+  const formatErrors = trajectory.violations.length;
+  return { answer, ending, usage, path, toolCalls, tokensByRole, formatErrors, ...(replayed && { replayed }), run };
 }
 
 /** What a team run counts as in an evaluation. */
@@ -76,4 +79,28 @@ function share(total: number, written: Record<string, number>): Record<string, n
   const all = Object.values(written).reduce((sum, part) => sum + part, 0);
   if (all === 0) return {};
   return Object.fromEntries(Object.entries(written).map(([tag, part]) => [tag, (total * part) / all]));
+}
+
+/** The recorded runs by their task or question; a task without one is a run that failed. */
+export function recordedSystem(
+  runs: readonly TeamRun[],
+  options: { name?: string; fingerprint?: string } = {},
+): System {
+  const byTask = new Map<string, TeamRun>();
+  const byQuestion = new Map<string, TeamRun>();
+  for (const run of runs) {
+    if (run.taskId !== undefined && !byTask.has(run.taskId)) byTask.set(run.taskId, run);
+    if (!byQuestion.has(run.question)) byQuestion.set(run.question, run);
+  }
+  const topologies = [...new Set(runs.map(({ topology }) => topology))];
+  return defineSystem({
+    name: options.name ?? "recorded",
+    ...(topologies.length === 1 && { topology: topologies[0] }),
+    identity: { kind: "recorded", runs: runs.length, fingerprint: options.fingerprint },
+    async run(task) {
+      const run = byTask.get(task.id) ?? byQuestion.get(task.question);
+      if (!run) throw new CoaError("record", `no run of task ${task.id} was recorded`);
+      return run;
+    },
+  });
 }

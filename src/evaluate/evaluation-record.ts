@@ -20,10 +20,10 @@ export const evaluationRecordSchema = z.object({
   tokensByRole: z.record(z.string(), z.number()),
   /** Turns that had to wait for each other, and the time along them. */
   path: z.object({ rounds: z.number(), ms: z.number() }).optional(),
+  /** Times that the model broke the form of its language. */
+  formatErrors: z.number().optional(),
   /** The score that the system's own check gave the answer. */
   check: z.number().optional(),
-  /** The same score, moved towards its neighbour by the chance that it would not have been written. */
-  sureness: z.number().optional(),
   /** Calls that a recording answered, and those it lacked; absent where the tools were live. */
   replayed: z.object({ calls: z.number(), missing: z.number() }).optional(),
   /** Id of the trajectory or team run in `runs.jsonl`. */
@@ -31,7 +31,6 @@ export const evaluationRecordSchema = z.object({
 });
 export type EvaluationRecord = z.infer<typeof evaluationRecordSchema>;
 
-/** The key that a record is resumed by. */
 export function recordKey(record: { taskId: string; sample: number }): string {
   return `${record.taskId}\u0000${record.sample}`;
 }

@@ -9,18 +9,13 @@ import type { Task } from "../core/task.ts";
 import { addUsage, emptyUsage, usageOfCall } from "../core/usage.ts";
 import { byMajority, type Candidate, type Choose, sameAnswer } from "./choose.ts";
 
-export interface JudgeChoiceOptions {
-  /** Of each candidate; the newest evidence is kept. */
-  maxEvidenceCharacters?: number;
-  price?: Price;
-}
+/** Of each candidate; the newest evidence is kept. */
+const maxEvidenceCharacters = 2000;
 
 const instructions =
   "You compare candidate answers to one question. You do not know the right answer. Trust evidence over confidence: an answer that its sources support beats one that is only asserted. Weigh too whether the evidence is about the very thing asked, and whether the answer is complete and in the form asked for.";
 
-/** Lets a judge model choose. */
-export function byJudge(model: ChatModel, options: JudgeChoiceOptions = {}): Choose {
-  const { maxEvidenceCharacters = 2000, price } = options;
+export function byJudge(model: ChatModel, { price }: { price?: Price } = {}): Choose {
   const majority = byMajority();
   return async (task, candidates, { signal }) => {
     const answered = candidates.flatMap((candidate, index) => (candidate.answer === null ? [] : [index]));
@@ -37,7 +32,7 @@ export function byJudge(model: ChatModel, options: JudgeChoiceOptions = {}): Cho
     };
     let problem: string;
     try {
-      const shown = answered.map((index) => describe(candidates[index]!, maxEvidenceCharacters));
+      const shown = answered.map((index) => describe(candidates[index]!));
       const { place, reason } = await listed(shown, ask);
       if (place !== undefined) return { index: answered[place]!, reason, usage };
       problem = reason;
@@ -76,8 +71,8 @@ async function listed(shown: readonly string[], ask: (content: string) => Promis
 }
 
 /** A candidate as the judge sees it: what was found, newest last, and its answer. */
-function describe({ run, answer }: Candidate, maxCharacters: number): string {
-  const evidence = evidenceOf(run).join("\n").slice(-maxCharacters);
+function describe({ run, answer }: Candidate): string {
+  const evidence = evidenceOf(run).join("\n").slice(-maxEvidenceCharacters);
   return `Evidence it gathered:\n${evidence || "(none)"}\nAnswer: ${answer}`;
 }
 

@@ -28,8 +28,7 @@ describe("evaluation from outside", () => {
           usage: { promptTokens: 5, completionTokens: 2 },
         }),
       };
-      const limited = coa.limitedModel(model, coa.limiter({ concurrency: 1 }));
-      const system = coa.bareSystem({ model: limited, price: { input: 1, output: 2 }, clock: () => 0 });
+      const system = coa.bareSystem({ model, price: { input: 1, output: 2 }, clock: () => 0 });
       const { summary } = await coa.runEvaluation(tasks, system, { folder, grader: coa.taskGrader(), samples: 2 });
       assert.equal(summary.success.value, 1);
       assert.equal(summary.perTask.billedTokens, 7);
@@ -38,8 +37,6 @@ describe("evaluation from outside", () => {
       const comparison = coa.compareEvaluations([stored]);
       assert.match(coa.comparisonTable(comparison), /100\.0 %/);
       assert.match(await coa.comparisonReport([stored], comparison), /<!doctype html>/);
-      const runs = await coa.readRuns(folder, new Set(["none"]));
-      assert.match(coa.comparisonHtml(comparison, { title: "a and b", runs }), /<!doctype html>/);
     } finally {
       await rm(folder, { recursive: true, force: true });
     }
@@ -48,15 +45,13 @@ describe("evaluation from outside", () => {
   it("offers every grader", async () => {
     assert.equal((await coa.gradeMath(["1/2"], "0.5")).correct, true);
     assert.equal(coa.gradeQa(["Paris"], "paris").correct, true);
-    assert.equal(coa.gradeGaia(["3"], "3.0").correct, true);
-    assert.equal((await coa.gradeTask(coa.defineTask({ id: "t", question: "q", answers: ["x"] }), "X")).correct, true);
+    assert.equal(
+      (await coa.taskGrader()(coa.defineTask({ id: "t", question: "q", answers: ["x"] }), "X")).correct,
+      true,
+    );
     assert.equal(typeof coa.gradeCode, "function");
     assert.equal(typeof coa.judgeGrader, "function");
-    assert.equal(coa.benchmarks.length, 19);
-    assert.equal(coa.withoutUrls([]).length, 0);
-    assert.ok(coa.benchmarkBlocklist.includes("huggingface.co"));
     assert.equal(coa.passAtK(2, 1, 1), 0.5);
     assert.equal(coa.comparePaired([0], [0]).pValue, 1);
-    assert.equal(coa.bootstrap([1], () => 1).value, 1);
   });
 });

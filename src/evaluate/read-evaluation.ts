@@ -18,6 +18,8 @@ export interface StoredEvaluation {
   summary: Summary;
   tasks: Task[];
   records: EvaluationRecord[];
+  /** What the system is in full: model, profile, tools, sampling. */
+  identity?: Readonly<Record<string, unknown>>;
 }
 
 /**
@@ -41,6 +43,7 @@ export async function readEvaluation(folder: string, options: { grader?: Grader 
     folder,
     tasks,
     records,
+    identity,
     summary: summarise(records, { system, topology, samples, tasks, majority, measure, identity }),
   };
 }
@@ -53,14 +56,12 @@ const askedSchema = z.object({
   identity: z.record(z.string(), z.unknown()).optional(),
 });
 
-/** What was evaluated. */
 async function readAsked(folder: string): Promise<z.infer<typeof askedSchema>> {
   const manifest = await readManifest(folder);
   if (manifest?.kind === "evaluation") return askedSchema.parse(manifest.configuration);
   throw new UsageError(`no evaluation in ${folder}: it has no manifest of one. Run one with: coa eval run`);
 }
 
-/** What a run did, as text, for the runs whose ids are asked for. */
 export async function readRuns(folder: string, ids: ReadonlySet<string>): Promise<Map<string, unknown>> {
   const found = new Map<string, unknown>();
   for await (const line of readJsonl<{ value: { id: string } }>(join(folder, "runs.jsonl"))) {

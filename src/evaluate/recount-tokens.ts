@@ -44,7 +44,6 @@ export async function recountTokens(evaluation: StoredEvaluation, count: CountTo
   };
 }
 
-/** The tokens of one run by this counter. */
 export function countRun(run: Trajectory | TeamRun, count: CountTokens): Counted {
   return "segments" in run ? countChain(run, count) : countTeam(run, count);
 }

@@ -33,9 +33,8 @@ export interface EvaluationOptions {
   /** Where everything is kept; an unfinished evaluation in it is continued. */
   folder: string;
   grader: Grader;
-  /** How it is measured, for the summary; a folder with another measure is refused. */
+  /** How it is measured, for the summary; a folder with another measure is refused. @internal */
   measure?: Measure;
-  /** Runs of each task. */
   samples?: number;
   /** Tasks at the same time. */
   concurrency?: number;
@@ -90,7 +89,11 @@ export async function runEvaluation(
       const { record, result } = await runJob(system, job, options);
       throwIfUserMustFix(record.ending);
       // The run first: a record whose run is missing would be a link to nothing.
-      if (result?.run) await runs.append({ kind: result.run.kind, sample: job.sample, value: result.run.value });
+      // Its grade stands beside it, so that whoever lists runs can tell right ones from wrong ones.
+      const { correct } = record.grade;
+      const reward = correct === null ? {} : { reward: Number(correct) };
+      if (result?.run)
+        await runs.append({ kind: result.run.kind, sample: job.sample, ...reward, value: result.run.value });
       await journal.append(record);
       done.set(recordKey(record), record);
       if (record.grade.correct) successes++;
@@ -150,11 +153,11 @@ async function runJob(
     return { record };
   }
   const grade = await gradeOf(task, result.answer, options);
-  const { answer, ending, usage, toolCalls, tokensByRole, path, check, sureness, replayed, run } = result;
+  const { answer, ending, usage, toolCalls, tokensByRole, path, formatErrors, check, replayed, run } = result;
   const more = {
     ...(path && { path }),
+    ...(formatErrors !== undefined && { formatErrors }),
     ...(check !== undefined && { check }),
-    ...(sureness !== undefined && { sureness }),
     ...(replayed && { replayed }),
     ...(run && { run: { kind: run.kind, id: run.value.id } }),
   };

@@ -13,18 +13,15 @@ export interface ServedReport {
     unknown: number;
     /** Share of compared pairs that agree. */
     agreement: Estimate;
-    /** Means over the pairs. */
     oldSeconds: number;
     chainSeconds: number;
     oldTokens: number;
     chainTokens: number;
-    /** The first pairs that differ. */
     disagreements: { id: string; question: string; old: string; chain: string | null }[];
   };
   fallback: { asked: number; failed: number; reasons: Record<string, number> };
 }
 
-/** Counts kept chains. */
 export function servedReport(chains: readonly Trajectory[], options: { show?: number } = {}): ServedReport {
   const pairs = chains.flatMap((trajectory) =>
     trajectory.served?.shadow ? [{ trajectory, shadow: trajectory.served.shadow }] : [],

@@ -41,7 +41,6 @@ export interface BootstrapOptions {
   seed?: number;
 }
 
-/** The names of the options of a bootstrap. */
 export const bootstrapNames = optionNames<BootstrapOptions>()("level resamples seed");
 
 /** Bootstrap interval of a statistic of rows: rows (tasks, not samples) are drawn again with replacement. */
@@ -66,7 +65,6 @@ export function bootstrap<Row>(
   return { value, low: quantile(values, tail), high: quantile(values, 1 - tail) };
 }
 
-/** Linear interpolation between the sorted values. */
 export function quantile(sorted: readonly number[], share: number): number {
   if (sorted.length === 0) return Number.NaN;
   const at = (sorted.length - 1) * share;

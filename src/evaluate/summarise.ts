@@ -6,7 +6,6 @@
 import { ownOptions } from "../base/work/check-options.ts";
 import type { Costs, Estimate, GroupFigures, Measure, Summary } from "../report/figures.ts";
 import { identityText } from "../report/identity-text.ts";
-import { checkCalibration } from "./check-calibration.ts";
 import type { EvaluationRecord } from "./evaluation-record.ts";
 import { type BootstrapOptions, bootstrap, bootstrapNames, mean, passAtK } from "./statistics.ts";
 
@@ -18,11 +17,9 @@ export interface SummariseOptions extends BootstrapOptions {
   tasks: readonly { id: string; family?: string; level?: string | number }[];
   majority?: number | null;
   measure?: Measure;
-  /** What the system is in full. */
   identity?: Readonly<Record<string, unknown>>;
 }
 
-/** Records of one task. */
 interface TaskRuns {
   family: string;
   level: string;
@@ -58,7 +55,6 @@ export function summarise(records: readonly EvaluationRecord[], options: Summari
     score: runs === 0 ? 0 : total(records, (record) => record.grade.score) / runs,
     passAtK: passes(rows, samples),
     majority: options.majority ?? null,
-    check: checkCalibration(records),
     calibrationError: calibrationError(records),
     whenRight: right.length === 0 ? null : divide(costs(right), right.length),
     runs,
@@ -76,9 +72,18 @@ export function summarise(records: readonly EvaluationRecord[], options: Summari
   };
 }
 
-function whatOf(identity: SummariseOptions["identity"]): Pick<Summary, "what"> {
+function whatOf(identity: SummariseOptions["identity"]): Pick<Summary, "what" | "learned" | "condition" | "scripted"> {
   const what = identityText(identity);
-  return what === undefined ? {} : { what };
+  const text = (key: "learned" | "condition") => {
+    const value = identity?.[key];
+    return typeof value === "string" ? { [key]: value } : {};
+  };
+  return {
+    ...(what !== undefined && { what }),
+    ...text("learned"),
+    ...text("condition"),
+    ...(identity?.["scripted"] === true && { scripted: true }),
+  };
 }
 
 /** Calls that recordings answered, where tools were replayed. */
@@ -164,6 +169,9 @@ function costs(records: readonly EvaluationRecord[]): Costs {
     ...(records.some(({ path }) => path) && {
       rounds: total(records, ({ path }) => path?.rounds ?? 0),
       pathMs: total(records, ({ path }) => path?.ms ?? 0),
+    }),
+    ...(records.some(({ formatErrors }) => formatErrors !== undefined) && {
+      formatErrors: total(records, ({ formatErrors }) => formatErrors ?? 0),
     }),
   };
 }

@@ -15,7 +15,6 @@ export interface CopyTaskOptions {
   tokens: readonly number[];
   /** Ids that count as digits; half of the passages are made of these alone, because long numbers are hardest. */
   digits?: readonly number[];
-  /** Tokens per step and per example. */
   tokensPerBatch: number;
   length?: number;
   seed: number;

@@ -12,7 +12,6 @@ import { type Kind, type RelationName, relationsOf } from "./relations.ts";
 
 /** One thing of the world, with all that is true of it. */
 export interface Entity {
-  /** Number of its page. */
   page: number;
   kind: Kind;
   name: string;
@@ -24,10 +23,10 @@ export interface Entity {
 export interface World {
   /** What it was made from: the same options make it again. */
   options: Required<WorldOptions>;
+  /** @internal */
   entities: readonly Entity[];
-  /** Everything that has a page, in the order of the index. */
+  /** Everything that has a page, in the order of the index. @internal */
   byPage: ReadonlyMap<number, Entity>;
-  /** Names that several things have. */
   homonyms: ReadonlySet<string>;
 }
 

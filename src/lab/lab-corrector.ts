@@ -5,7 +5,7 @@ import type { Tool } from "../core/tool.ts";
 import { distillRun } from "../distill/distill-run.ts";
 import { taskGrader } from "../graders/grade-task.ts";
 import { runTeam } from "../team/run-team.ts";
-import type { Corrector } from "../train/corrector.ts";
+import type { Corrector } from "../train/corrections.ts";
 import { teamCorrector } from "../train/team-corrector.ts";
 import { labProfile } from "./profile.ts";
 import { scriptedSpecialists } from "./scripted-specialists.ts";

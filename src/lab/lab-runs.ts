@@ -37,7 +37,6 @@ export function trainingWorld(options: Pick<LabRunOptions, "seed" | "pages">, nu
   return createWorld({ seed, pages, split: "train", variant: options.seed * 10_000 + lap });
 }
 
-/** All tasks of one world with the team's runs. */
 export async function* labRuns(options: LabRunOptions, number: number): AsyncGenerator<{ task: Task; run: TeamRun }> {
   const { change = (world) => world } = options;
   const world = change(trainingWorld(options, number));

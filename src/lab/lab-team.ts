@@ -13,7 +13,6 @@ import { teamSystem } from "../evaluate/team-system.ts";
 import { standardTeam, type TeamMember } from "../team/agents.ts";
 import { type SpecialistOptions, scriptedSpecialists } from "./scripted-specialists.ts";
 
-/** How much the team is told. */
 export const teamWords = ["full", "no-prompts", "terse"] as const;
 export type TeamWords = (typeof teamWords)[number];
 
@@ -28,12 +27,13 @@ export interface LabTeamOptions extends SpecialistOptions {
 
 /** The scripted team as a system that can be evaluated. */
 export function labTeam({ words = "full", tools, imperfect, seed, wide, ...how }: LabTeamOptions): System {
-  return teamSystem({
+  const system = teamSystem({
     ...how,
     roles: scriptedSpecialists({ imperfect, seed, wide }),
     tools: (task) => toolsIn(words, tools(task)),
     team: (given) => membersIn(words, given),
   });
+  return { ...system, identity: { ...system.identity, scripted: true } };
 }
 
 function membersIn(words: TeamWords, tools: readonly Tool[]): TeamMember[] {

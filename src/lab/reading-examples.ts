@@ -32,12 +32,10 @@ export function readingExamples(world: World): Trajectory[] {
   });
 }
 
-/** A thought of the lab's chains. */
 export function think(text: string): Segment {
   return { tag: "think", text: ` ${text}`, by: "model" };
 }
 
-/** A trajectory that reads these pages. */
 export function aboutPages(
   id: string,
   entities: readonly Entity[],

@@ -1,4 +1,6 @@
 /** The tools of a lab world as users have them: pages over HTTP on loopback, programs in a sandbox. */
+
+import { listen } from "../base/http/listen.ts";
 import type { Sandbox } from "../core/sandbox.ts";
 import type { Tool } from "../core/tool.ts";
 import { codeTool } from "../tools/code.ts";
@@ -7,8 +9,8 @@ import { pageFetcher } from "../tools/crawl/fetch-page.ts";
 import { compactTools } from "./compact-tools.ts";
 import type { World } from "./create-world.ts";
 import { labSearch } from "./memory-lab-tools.ts";
-import { serveWorld } from "./serve-world.ts";
 import { servedFetch } from "./world-fetch.ts";
+import { htmlAt } from "./world-pages.ts";
 
 export interface LabTools {
   tools: Tool[];
@@ -27,4 +29,22 @@ export async function realLabTools(world: World, sandbox: Sandbox): Promise<LabT
       await site.close();
     },
   };
+}
+
+export interface ServedWorld {
+  /** `http://127.0.0.1:PORT`. */
+  base: string;
+  /** `127.0.0.1:PORT`, for a crawler's list of hosts it may reach. */
+  host: string;
+  close(): Promise<void>;
+}
+
+/** Serves a world's pages on 127.0.0.1; port 0 (the default) takes any free one. */
+export async function serveWorld(world: World, options: { port?: number } = {}): Promise<ServedWorld> {
+  const { origin, close } = await listen(async ({ path }, reply) => {
+    const html = htmlAt(world, path);
+    const content = html ?? "<!doctype html><title>Not found</title><p>No such page.</p>";
+    reply.send(html === null ? 404 : 200, content, { "content-type": "text/html; charset=utf-8" });
+  }, options);
+  return { base: origin, host: new URL(origin).host, close };
 }

@@ -32,7 +32,6 @@ export interface Relation {
   phrasings: readonly string[];
 }
 
-/** All relations of the lab. */
 export const relations: readonly Relation[] = [
   relation("birthplace", "person", "city", "Born in {}.", "The birthplace is {}.", "Birthplace: {}."),
   relation("employer", "person", "company", "Works for {}.", "The employer is {}.", "Employer: {}."),
@@ -82,7 +81,6 @@ export function relationNamed(name: string): Relation | undefined {
   return byName.get(name);
 }
 
-/** The relations that things of a kind have. */
 export function relationsOf(kind: Kind): Relation[] {
   return relations.filter((relation) => relation.of.includes(kind));
 }

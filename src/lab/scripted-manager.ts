@@ -27,7 +27,6 @@ interface Walk {
 
 interface Situation {
   walks: Walk[];
-  /** What the code agent reported. */
   result: string | null;
   /** The newest page was the wrong one and nobody has judged that yet. */
   stuck: string | null;
@@ -64,7 +63,6 @@ function isUnfinished(walk: Walk): boolean {
   return walk.values.length < walk.lookUp.relations.length;
 }
 
-/** Whether a sub-task is about this subject. */
 function isAbout(task: string, subject: string): boolean {
   return task.endsWith(` ${subject}.`);
 }

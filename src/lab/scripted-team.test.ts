@@ -11,7 +11,7 @@ import { chainPath, teamPath } from "../evaluate/critical-path.ts";
 import { validateSegments } from "../language/validate.ts";
 import { runTeam } from "../team/run-team.ts";
 import { runTeams } from "../team/run-teams.ts";
-import { pyodideSandbox } from "../tools/sandbox/pyodide.ts";
+import { pyodideSandbox } from "../tools/sandbox/pyodide-launch.ts";
 import { type FaultPlan, withFaults } from "../tools/with-faults.ts";
 import { createWorld } from "./create-world.ts";
 import { labLimits } from "./lab-model-use.ts";

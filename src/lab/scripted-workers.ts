@@ -100,7 +100,6 @@ export function pagesTitled(report: string, title: string): FoundPage[] {
   return found.filter(({ page }) => page[1] === title).map(({ page, place }) => ({ url: page[2]!, place }));
 }
 
-/** Whether the newest message asks for a plan. */
 export function planAsked(messages: readonly Message[]): boolean {
   const last = messages.at(-1);
   return last?.role === "user" && teamRequestIn(last.content)?.move === "plan";

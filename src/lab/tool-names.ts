@@ -42,7 +42,6 @@ function madeUp(random: SeededRandom): string {
   return random.next() < 0.3 ? `${word()}_${word()}` : word();
 }
 
-/** The same tools under these names. */
 export function renameTools(tools: readonly Tool[], names: ToolNames): Tool[] {
   return tools.map((tool) => ({ ...tool, name: names[tool.name] ?? tool.name }));
 }

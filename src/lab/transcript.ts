@@ -102,7 +102,6 @@ export function evidenceIn(messages: readonly Message[]): Evidence[] {
   return evidence;
 }
 
-/** The newest report in the messages. */
 export function newestReport(messages: readonly Message[]): string {
   const listed = messages.findLast((message) => message.role === "user" && message.content.includes("\nReport: "));
   if (listed) return listed.content.split("\nReport: ").at(-1)!.split("\n")[0]!;

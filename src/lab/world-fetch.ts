@@ -2,6 +2,7 @@
  * Two ways to a world's pages for a crawler that sees `http://lab/483`: over real HTTP, by rewriting the address to
  * where the world is served; or straight from memory, for bulk data. Both hand out the same bytes.
  */
+import type { FetchPage } from "../tools/crawl/fetch-page.ts";
 import type { World } from "./create-world.ts";
 import { htmlAt, labBase } from "./world-pages.ts";
 
@@ -26,7 +27,7 @@ export function servedFetch(base: string, fetchPage: Fetch): Fetch {
 }
 
 /** Fetches lab addresses from memory, without HTTP: the fast path for bulk data. Knows no other addresses. */
-export function memoryFetch(world: World): Fetch {
+export function memoryFetch(world: World): FetchPage {
   const pages = new Map<string, WorldPage>();
   const encoder = new TextEncoder();
   return async (url) => {

@@ -28,7 +28,6 @@ export function pageSentences(world: World, entity: Entity): string[] {
   return entity.doubt ? [...said, entity.doubt] : said;
 }
 
-/** A document of the search index. */
 export interface WorldDocument {
   id: string;
   title: string;

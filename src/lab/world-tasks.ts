@@ -30,7 +30,6 @@ export interface WorldTaskOptions {
   seed?: number;
 }
 
-/** How the lab asks. */
 const questionForms = ["What is {}?", "Tell me {}.", "Find {}."] as const;
 
 /** Makes tasks about a world, no question twice. */
@@ -138,7 +137,6 @@ function arithmetic(world: World, random: SeededRandom): Made | null {
   }
 }
 
-/** Two numbers from two pages. */
 function twoFacts(world: World, random: SeededRandom) {
   const part = () => {
     const entity = random.pick(world.entities);

@@ -21,7 +21,6 @@ import {
   verifierInstructions,
 } from "./instructions.ts";
 
-/** A member of the team. */
 export interface TeamMember {
   /** Unique; the manager calls it by this name. */
   name: string;

@@ -1,13 +1,12 @@
 /**
  * A long run outgrows any context. When the manager's history passes its limit, what comes before the newest exchange
- * is replaced by a summary: the question, the plan, and every step with its report (or the notes, where they are kept).
+ * is replaced by a summary: the question, the plan, and every step with its report .
  * Calls and their results stay together.
  */
 import type { Message } from "../core/message.ts";
 import { historySummary } from "./requests.ts";
 import { describeWork, type MemoryEntry } from "./working-memory.ts";
 
-/** Characters of a history, calls included. */
 export function historyCharacters(messages: readonly Message[]): number {
   let characters = 0;
   for (const message of messages) {
@@ -20,7 +19,7 @@ export function historyCharacters(messages: readonly Message[]): number {
 /** Shortens a history in place once it is over the limit; true when it did. */
 export function compactHistory(
   messages: Message[],
-  known: { question: string; plan: string; notes: string; work: readonly MemoryEntry[] },
+  known: { question: string; plan: string; work: readonly MemoryEntry[] },
   maxCharacters: number,
 ): boolean {
   if (historyCharacters(messages) <= maxCharacters) return false;
@@ -28,7 +27,7 @@ export function compactHistory(
   if (tail <= 1) return false;
   // Half of the limit for all steps together, so that there is room for more.
   const each = Math.max(100, Math.floor(maxCharacters / 4 / Math.max(1, known.work.length)));
-  const steps = known.notes || describeWork(known.work, each, each);
+  const steps = describeWork(known.work, each, each);
   messages.splice(0, tail, historySummary(known.question, known.plan, steps));
   return true;
 }

@@ -14,7 +14,6 @@ import { callInput } from "./role.ts";
 import { allSettledOrThrow, askMember, endsRun, runToolCall, type WorkSession } from "./work-session.ts";
 import type { MemoryEntry } from "./working-memory.ts";
 
-/** What came of one delegation. */
 export interface Delegated {
   report: string;
   failed: boolean;

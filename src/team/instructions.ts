@@ -64,8 +64,6 @@ Check in this order:
 First say in a sentence or two what you found. Then write one last line with a score from 1 to 4: 4 is fully right, 3 has slight defects, 2 has large errors, 1 is wrong. Like this:
 The score this time is:4`;
 
-export const memoryInstructions = `You keep the notes of a team that works on one question. You are given the notes so far and the newest step. Rewrite the notes: state the goal, the facts that are established with where they come from, what was tried in vain, and advice for the next step. Be brief; leave out what no longer matters.`;
-
 export const plannerInstructions = `You plan how a question will be answered; others do the work. Write at most four numbered lines, one step each. Do not compute anything and do not answer.`;
 
 export const searcherInstructions = `You are the searcher. Search for what the question names: a name or a few words, not a sentence. If nothing useful comes, try other words. Then write which addresses to read, or the answer if the results say it.`;

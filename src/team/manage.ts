@@ -11,14 +11,11 @@ import { delegationTools, memberWithRole } from "./agents.ts";
 import { BudgetSpent } from "./budget.ts";
 import { compactHistory } from "./compact-history.ts";
 import { type Delegated, delegate, readDelegation, startAgent } from "./delegate.ts";
-import { memoryInstructions } from "./instructions.ts";
 import { judge, rejectsPlan, verifierScore } from "./judge.ts";
 import * as requests from "./requests.ts";
 import type { TeamOptions } from "./run-team.ts";
 import { allSettledOrThrow, askMember, type WorkSession } from "./work-session.ts";
-import { describeWork } from "./working-memory.ts";
 
-/** How a run ended. */
 export interface Outcome {
   answer: string | null;
   /**
@@ -30,7 +27,6 @@ export interface Outcome {
   scores: (number | null)[];
 }
 
-/** What the manager's loop knows. */
 interface ManagerState {
   session: WorkSession;
   options: TeamOptions;
@@ -40,7 +36,6 @@ interface ManagerState {
   planning: boolean;
   delegations: number;
   delegationsAtPlan: number;
-  notes: string;
   outcome: Outcome;
 }
 
@@ -57,7 +52,6 @@ export async function manage(session: WorkSession, options: TeamOptions): Promis
     planning: true,
     delegations: 0,
     delegationsAtPlan: 0,
-    notes: "",
     outcome: { answer: null, ending: { reason: "limit" }, replans: 0, scores: [] },
   };
   const first = options.planning?.survey ? "survey" : "plan";
@@ -95,8 +89,8 @@ function managerTools(session: WorkSession): ReturnType<typeof delegationTools> 
 }
 
 function askManager(state: ManagerState, tools: ReturnType<typeof delegationTools>) {
-  const { session, agent, conversation, plan, notes } = state;
-  const known = { question: session.task.question, plan, notes, work: session.work };
+  const { session, agent, conversation, plan } = state;
+  const known = { question: session.task.question, plan, work: session.work };
   compactHistory(conversation, known, session.limits.historyCharacters);
   const messages = [requests.system(agent.instructions!), ...conversation];
   return askMember(session, { agent, role: "manager", messages, tools });
@@ -165,7 +159,6 @@ async function carryOut(state: ManagerState, step: TeamStep): Promise<void> {
   }
   const carriedOut = given.filter((one) => !("problem" in one) && one.member.role !== "reflector").length;
   state.delegations += carriedOut;
-  if (carriedOut > 0) await takeNotes(state);
   await decideNext(state, outcomes, carriedOut > 0);
 }
 
@@ -246,29 +239,4 @@ async function propose(state: ManagerState, proposal: string): Promise<boolean> 
     shared ? "The verifier did not accept the answer." : `The verifier did not accept "${proposal}":\n${text}`,
   );
   return false;
-}
-
-/** Where a player for `memory` is given: rewrites the notes after each step and shows them to the manager. */
-async function takeNotes(state: ManagerState): Promise<void> {
-  const { session, options, conversation } = state;
-  if (!options.roles["memory"]) return;
-  const member = {
-    name: "memory",
-    role: "memory",
-    purpose: "Keeps notes.",
-    instructions: memoryInstructions,
-    tools: [],
-  };
-  const agent = startAgent(session, member, {});
-  const newest = describeWork(session.work.slice(-1));
-  const request = requests.notesRequest(session.task.question, state.notes, newest);
-  const { reply, step } = await askMember(session, {
-    agent,
-    role: "memory",
-    messages: [requests.system(memoryInstructions), request],
-    tools: [],
-  });
-  step.move = "summarise";
-  state.notes = reply.text;
-  conversation.push(requests.showNotes(reply.text));
 }

@@ -6,7 +6,6 @@ import type { Message } from "../core/message.ts";
 import type { ChatReply, ChatTool } from "../core/model.ts";
 import { fullyComplete, type TeamAgent, type TeamRun, type TeamStep } from "../core/team-run.ts";
 
-/** A model call of an agent. */
 interface MadeCall {
   agent: TeamAgent;
   model: string;
@@ -15,7 +14,6 @@ interface MadeCall {
   endedAt: number;
 }
 
-/** Starts the record of a run. */
 export function recordRun(
   run: Pick<TeamRun, "id" | "taskId" | "question" | "topology" | "history" | "session" | "family">,
 ) {
@@ -105,5 +103,4 @@ export function recordRun(
   };
 }
 
-/** The record of a run as it happens. */
 export type RunRecord = ReturnType<typeof recordRun>;

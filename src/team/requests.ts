@@ -14,7 +14,6 @@ const constant = ({ text }: { text: string }): Message => Object.freeze(user(tex
 
 const systems = new Map<string, Message>();
 
-/** A member's instructions as a message. */
 export function system(instructions: string): Message {
   let message = systems.get(instructions);
   if (!message) {
@@ -25,7 +24,6 @@ export function system(instructions: string): Message {
   return message;
 }
 
-/** The question and the first request. */
 export function questionRequest(question: string, first: "plan" | "survey"): Message {
   return user(questionMessage(question, first));
 }
@@ -96,16 +94,6 @@ export function reviewRequest(
 export function verifyRequest(question: string, work: readonly MemoryEntry[] | null, proposal: string): Message {
   const seen = work === null ? "" : `Question: ${question}\n\nEvidence:\n${describeWork(work)}\n\n`;
   return user(`${seen}Proposed answer: ${proposal}\n\n${teamRequests.verify.text}`);
-}
-
-/** Asks for new notes; `newest` is the step since the last ones. */
-export function notesRequest(question: string, notes: string, newest: string): Message {
-  return user(`Question: ${question}\n\n${teamRequests.takeNotes.text}${notes || "none"}\n\nNewest step:\n${newest}`);
-}
-
-/** Shows the manager the notes. */
-export function showNotes(notes: string): Message {
-  return user(`${teamRequests.notes.text}${notes}`);
 }
 
 /** What a manager is shown in the place of a history that has become too long. */

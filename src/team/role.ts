@@ -19,7 +19,6 @@ export type RoleReply =
 
 export type RoleFunction = (request: ChatRequest) => RoleReply | Promise<RoleReply>;
 
-/** Anything that can play a role. */
 export type RolePlayer = ChatModel | RoleFunction;
 
 /** A player as a chat model: functions get a name, call ids, and their tokens counted. */

@@ -23,12 +23,12 @@ import { manage, type Outcome } from "./manage.ts";
 import { recordRun } from "./record-run.ts";
 import { asChatModel, type RolePlayer } from "./role.ts";
 import { takeTurns } from "./take-turns.ts";
-import type { TeamEvent, WorkSession } from "./work-session.ts";
+import type { TeamEvent, TeamLimits, WorkSession } from "./work-session.ts";
 
-type TeamTopology = "agents-as-tools" | "handoff" | "in-turn";
+export type TeamTopology = "agents-as-tools" | "handoff" | "in-turn";
 
 export interface TeamOptions {
-  /** Who plays which role; `default` plays the rest. `memory`, where given, keeps notes during the run. */
+  /** Who plays which role; `default` plays the rest. */
   roles: Readonly<Record<string, RolePlayer>>;
   tools: readonly Tool[];
   /**
@@ -50,7 +50,7 @@ export interface TeamOptions {
   /** Whether a verifier must accept the answer; true by default. */
   verify?: boolean;
   budget?: TeamBudget;
-  limits?: Partial<WorkSession["limits"]>;
+  limits?: Partial<TeamLimits>;
   /** Of models without a tokenizer of their own and of functions; an estimate by default. */
   countTokens?: CountTokens;
   /** Dollars per million tokens: of all models, or by model name. */

@@ -30,7 +30,6 @@ const runTeamsNames = optionNames<TeamsOptions>()(
   "roles tools topology team planning reviewInterval verify budget limits countTokens prices temperature seed stream signal onEvent now concurrency journal retryErrors totalBudget run onProgress",
 );
 
-/** Runs a team on every task that has no run yet. */
 export async function* runTeams(
   tasks: Iterable<Task> | AsyncIterable<Task>,
   options: TeamsOptions,

@@ -21,7 +21,6 @@ import type { RunRecord } from "./record-run.ts";
 import { callInput } from "./role.ts";
 import type { MemoryEntry } from "./working-memory.ts";
 
-/** What a run tells its listeners. */
 export type TeamEvent =
   | { type: "agent-start"; agent: TeamAgent }
   /** Text as it is written, where `stream` was asked for. */
@@ -29,6 +28,18 @@ export type TeamEvent =
   | { type: "step-end"; agent: TeamAgent; step: TeamStep }
   | { type: "tool-call"; agent: TeamAgent; call: TeamToolCall }
   | { type: "tool-result"; agent: TeamAgent; call: TeamToolCall; ms: number };
+
+/** Limits of one team run. */
+export interface TeamLimits {
+  managerSteps: number;
+  agentSteps: number;
+  replans: number;
+  maxTokens: number;
+  /** Of one tool's output; the middle of a longer one is cut out. */
+  outputCharacters: number;
+  /** Of the manager's history; beyond it older messages are replaced by a summary. */
+  historyCharacters: number;
+}
 
 export interface WorkSession {
   task: Task;
@@ -40,16 +51,7 @@ export interface WorkSession {
   meter: Meter;
   countTokens: CountTokens;
   work: MemoryEntry[];
-  limits: {
-    managerSteps: number;
-    agentSteps: number;
-    replans: number;
-    maxTokens: number;
-    /** Of one tool's output; the middle of a longer one is cut out. */
-    outputCharacters: number;
-    /** Of the manager's history; beyond it older messages are replaced by a summary. */
-    historyCharacters: number;
-  };
+  limits: TeamLimits;
   /** What members read of a tool's output: what a chain would read of it. */
   show(output: string): string;
   priceOf(model: ChatModel): Price | undefined;
@@ -125,7 +127,6 @@ export async function askMember(
   return { reply, message, step };
 }
 
-/** A reply whose calls were written as text, as one whose calls are calls. */
 function withWrittenCalls(reply: ChatReply, tools: readonly ChatTool[], programs?: boolean): ChatReply {
   const { said, calls } = writtenCalls(reply.text, tools, { programs });
   if (calls.length === 0) return reply;

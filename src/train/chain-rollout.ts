@@ -24,7 +24,7 @@ export interface ChainRolloutOptions
 }
 
 /** How one rollout is run: its seed decides everything that is left to chance. */
-interface Run extends Pick<RolloutRun, "seed" | "from" | "signal"> {
+export interface ChainRolloutRun extends Pick<RolloutRun, "seed" | "from" | "signal"> {
   step?: number;
   maxContext?: number;
   policy?: Policy;
@@ -33,7 +33,7 @@ interface Run extends Pick<RolloutRun, "seed" | "from" | "signal"> {
 }
 
 /** The `rollout` of `trainRl` that runs chains. */
-export function chainRollout(options: ChainRolloutOptions): (task: Task, run: Run) => Promise<Trajectory> {
+export function chainRollout(options: ChainRolloutOptions): (task: Task, run: ChainRolloutRun) => Promise<Trajectory> {
   const { model, tools, temperature = 1, ...all } = options;
   return async (task, { seed, step = 0, maxContext, policy, chain, from, signal }) => {
     const own = typeof model === "function" ? await model(policy!) : model;

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { seededRandom } from "../base/work/random.ts";
-import { collapseSign } from "./collapse.ts";
+import { collapseSign } from "./train-rl.ts";
 
 /** Rewards a step that go through these values, with the noise of 16 groups of 8. */
 function curve(points: readonly number[], stepsBetween: number, seed: number): number[] {

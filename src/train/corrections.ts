@@ -3,12 +3,12 @@
  * and that step alone becomes the target. What comes before it was written by the student, ids as sampled: it learns
  * what to do in states that it reaches itself.
  */
-
 import { inParallel } from "../base/work/limiter.ts";
 import { messageOf } from "../core/errors.ts";
-import { contextVersions, type Trajectory } from "../core/trajectory.ts";
+import type { Task } from "../core/task.ts";
+import { contextVersions, type Segment, type Trajectory } from "../core/trajectory.ts";
+import type { Usage } from "../core/usage.ts";
 import { trajectoryToExample } from "../dataset/trajectory-to-example.ts";
-import type { Corrector } from "./corrector.ts";
 import type { ExtraLoss } from "./extra-loss.ts";
 
 /** Questions to a corrector at the same time. */
@@ -61,4 +61,31 @@ function correctedChain(trajectory: Trajectory, from: number, segments: Trajecto
     .segments.slice(0, from);
   const { compactions: _, ...chain } = trajectory;
   return { ...chain, segments: [...seen, ...segments] };
+}
+
+/**
+ * A corrector takes over a chain that went wrong: given what was written so far, it finds the first wrong step and says
+ * how a better system (the team, a stronger model) continues from there. On-policy distillation trains on its answer.
+ */
+export interface Correction {
+  /** Index of the first segment that is replaced; everything before it stays as the student wrote it. */
+  from: number;
+  segments: Segment[];
+  usage: Usage;
+}
+
+export interface Corrector {
+  readonly name: string;
+  /** Which rollouts it is asked about: those that were graded wrong (default), or all. */
+  readonly asks?: "wrong" | "all";
+  /** null: nothing to correct, or a state that it can't continue (`reason` says which). */
+  correct(
+    task: Task,
+    trajectory: Trajectory,
+    options?: {
+      /** Whether the chain's answer was graded right, where somebody could tell. */
+      correct?: boolean | null;
+      signal?: AbortSignal;
+    },
+  ): Promise<{ correction: Correction } | { correction: null; reason: string }>;
 }

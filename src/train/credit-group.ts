@@ -22,7 +22,6 @@ export interface RolloutLine extends RolloutFigures {
   reward: number | null;
   /** Optimizer steps between the weights that sampled it and those that were first trained on it. */
   staleness: number;
-  /** Sampled tokens that were trained on. */
   tokens?: number;
 }
 
@@ -82,7 +81,6 @@ function credited(rollout: Group["rollouts"][number], credit: Credit): Group["ro
   return { ...rollout, trajectory: { ...rollout.trajectory, segments } };
 }
 
-/** Which rollout the line is about. */
 export function lineOf(rollout: Omit<DroppedRollout, "reason">, version: number) {
   const { step, round, slot, reward, taskId, policyVersion } = rollout;
   const staleness = version - (policyVersion ?? version);

@@ -21,7 +21,6 @@ export interface Credit {
   rewardWeight?: number;
 }
 
-/** The names of what a credit may have. */
 export const creditNames = optionNames<Credit>()("from branchAt baseline rewardWeight");
 
 /**

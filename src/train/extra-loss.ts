@@ -5,6 +5,7 @@
 import type { Example } from "../core/engine.ts";
 import type { Tokenizer } from "../core/tokenizer.ts";
 import type { TrainedExample } from "./credit-group.ts";
+import type { ExampleSource } from "./example-source.ts";
 import type { Group } from "./sort-groups.ts";
 
 /** The rollouts of a step before its updates. */
@@ -21,7 +22,6 @@ export interface ExtraLossStep {
 
 export interface ExtraLoss {
   readonly name: string;
-  /** Weight beside the policy loss. */
   readonly coefficient: number;
   /** Names the data that it learns from in the run's configuration. */
   readonly data?: string;
@@ -29,8 +29,15 @@ export interface ExtraLoss {
   readonly keepsAll?: boolean;
   /** Refuses a student that it does not fit, before anything is sampled. */
   check?(student: Tokenizer): void;
-  /** Called before the updates of a step. The examples returned are imitated, an equal part in every update of a pass. */
+  /** Called before the updates of a step. The examples returned are imitated, an equal part in every update of a pass. @internal */
   beforeUpdates?(step: ExtraLossStep): Promise<{ examples: Example[]; figures: Record<string, number> } | undefined>;
-  /** Examples to imitate in one update, by its number in the run. */
   batch?(update: number): Promise<Example[]> | Example[];
+}
+
+/**
+ * Imitates a batch of these examples (usually demonstrations) in every update. It changes little else: examples that the model
+ * still knows have almost no loss.
+ */
+export function guard(source: ExampleSource, coefficient = 1): ExtraLoss {
+  return { name: "guard", coefficient, data: source.fingerprint, batch: (update) => source.batch(update) };
 }

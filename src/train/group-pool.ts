@@ -38,7 +38,6 @@ export interface PoolOptions extends Omit<RunRolloutOptions, "maxContext">, Sort
 /** Which groups are neither trained on nor dropped: all others below `next` are. */
 export interface PoolState {
   next: number;
-  /** Number and attempt. */
   open: { group: number; round: number }[];
 }
 
@@ -61,7 +60,6 @@ interface OpenGroup {
   group: number;
   round: number;
   task: Task;
-  /** Step that the group's number belongs to. */
   step: number;
   /** Version of the weights when its first chain began. */
   version: number;
@@ -236,7 +234,6 @@ function nameOf({ slot, round, sample }: RolloutPlace): string {
   return `${slot}/${round}/${sample}`;
 }
 
-/** The oldest version that wrote a part of a trajectory. */
 function oldestVersion({ policyVersion, segments }: Trajectory): number {
   const versions = segments.flatMap((segment) => segment.policyVersion ?? []);
   return Math.min(policyVersion ?? Number.POSITIVE_INFINITY, ...versions);

@@ -7,7 +7,7 @@ import { after, describe, it } from "node:test";
 import { digitEngine, digitGame } from "../../test/fixtures/digit-game.ts";
 import type { Example } from "../core/engine.ts";
 import { fixedExamples } from "./example-source.ts";
-import { guard } from "./guard.ts";
+import { guard } from "./extra-loss.ts";
 
 const folder = await mkdtemp(join(tmpdir(), "coa-guard-"));
 after(() => rm(folder, { recursive: true, force: true }));

@@ -2,13 +2,10 @@
 
 export { derivedSeed } from "../base/work/random.ts";
 export type { Baseline } from "./advantages.ts";
-export { type ChainRolloutOptions, chainRollout } from "./chain-rollout.ts";
-export { checkCorrector } from "./check-corrector.ts";
-export { corrections } from "./corrections.ts";
-export { type Credit, fromFirstFault, sharedPrefix } from "./credit.ts";
+export { type ChainRolloutOptions, type ChainRolloutRun, chainRollout } from "./chain-rollout.ts";
+export { type Credit, fromFirstFault } from "./credit.ts";
 export { type ExampleSource, fixedExamples } from "./example-source.ts";
-export type { ExtraLoss, ExtraLossStep } from "./extra-loss.ts";
-export { guard } from "./guard.ts";
+export { type ExtraLoss, guard } from "./extra-loss.ts";
 export {
   type CollectSettings,
   dapoLoss,
@@ -20,8 +17,6 @@ export {
 } from "./rl-options.ts";
 export type { RolloutRun } from "./run-rollout.ts";
 export { type SaveTrainedOptions, saveTrained } from "./save-trained.ts";
-export type { Schedule } from "./schedule.ts";
-export { type TeamCorrectorOptions, teamCorrector } from "./team-corrector.ts";
-export { engineTeacher, type TokenTeacher, teacher } from "./token-teacher.ts";
+export type { ContextStage, Schedule } from "./schedule.ts";
 export { type RlResult, trainRl } from "./train-rl.ts";
 export { type SftOptions, type SftResult, trainSft } from "./train-sft.ts";

@@ -3,7 +3,7 @@ import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, it } from "node:test";
-import { writeModelCard } from "./model-card.ts";
+import { writeModelCard } from "./save-trained.ts";
 
 describe("writeModelCard", () => {
   it("names base, data, command and results, and hands the licence of the base on from card to card", async () => {

@@ -5,12 +5,12 @@
  */
 import { join } from "node:path";
 import { jsonlJournal } from "../base/files/open-jsonl.ts";
-import type { Policy } from "../core/engine.ts";
+import type { Policy, SampleRequest } from "../core/engine.ts";
+import { UsageError } from "../core/errors.ts";
 import type { Journal } from "../core/journal.ts";
 import { readTask } from "../core/task.ts";
 import { readTrajectory, type Trajectory } from "../core/trajectory.ts";
 import { collectGroups } from "./collect-groups.ts";
-import { exactPolicy } from "./exact-policy.ts";
 import { groupPool, type PoolState } from "./group-pool.ts";
 import type { RlSetup } from "./rl-options.ts";
 import type { Checkpoint } from "./run-folder.ts";
@@ -37,7 +37,6 @@ async function openJournal({ folder }: Pick<RlSetup, "folder">): Promise<Journal
   };
 }
 
-/** What both need of the options. */
 function shared(options: RlSetup) {
   const { seed, tasks, reward, signal, temperature, engine, credit } = options;
   const { groups, samples, maxRounds, context } = options.collect;
@@ -146,4 +145,40 @@ function asSeenFrom(trajectory: Trajectory, version: number): Trajectory {
     segment.policyVersion === undefined ? segment : { ...segment, policyVersion: seen(segment.policyVersion) },
   );
   return { ...trajectory, policyVersion: seen(trajectory.policyVersion), segments };
+}
+
+/**
+ * RL compares a token's log-probability now with the one it was sampled with. The comparison means something only when
+ * both are of the same distribution, so sampling that the loss can't reproduce is refused where it is asked for: top-p,
+ * top-k and grammar masks, which cut the distribution, and a temperature other than the run's.
+ */
+export function exactPolicy(policy: Policy, temperature: number): Policy {
+  const exact = (request: SampleRequest): SampleRequest => {
+    const { topP = 1, topK = 0, allowedTokens } = request;
+    const asked = request.temperature ?? 1;
+    if (asked !== temperature)
+      refuse(`temperature ${asked}, but the run trains at temperature ${temperature}: pass the same to both`);
+    if (topP < 1) refuse(`top-p ${topP}: set it to 1`);
+    if (topK > 0) refuse(`top-k ${topK}: set it to 0`);
+    if (!allowedTokens) return request;
+    return {
+      ...request,
+      allowedTokens(sampled) {
+        const allowed = allowedTokens(sampled);
+        // A single id is a forced end of turn, which is not trained on.
+        if (allowed && allowed.length !== 1) refuse("a token mask: leave the answer's schema out");
+        return allowed;
+      },
+    };
+  };
+  return {
+    ...policy,
+    exact: true,
+    sample: (request) => policy.sample(exact(request)),
+    sampleMany: (request, n) => policy.sampleMany(exact(request), n),
+  };
+}
+
+function refuse(what: string): never {
+  throw new UsageError(`RL can't train on samples drawn with ${what}`);
 }

@@ -23,7 +23,6 @@ export interface RunDescription {
   dataFingerprint: string;
 }
 
-/** One line of metrics.jsonl. */
 export type Metrics = { step: number } & Record<string, number>;
 
 /** What the newest checkpoint holds: the engine's state by reference, and what the loop itself remembers. */

@@ -7,7 +7,6 @@ import type { Reward, RewardResult } from "../core/grader.ts";
 import type { Task } from "../core/task.ts";
 import type { Trajectory } from "../core/trajectory.ts";
 
-/** One finished rollout, as journalled. */
 export interface Rollout {
   step: number;
   /** Which refill of the step, which task of it, which sample of the task: together they name the rollout. */
@@ -26,7 +25,6 @@ export interface Rollout {
 /** Where a rollout belongs. */
 export type RolloutPlace = Pick<Rollout, "step" | "round" | "slot" | "sample">;
 
-/** What a rollout is run with. */
 export interface RolloutRun {
   seed: number;
   sample: number;

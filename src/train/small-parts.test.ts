@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { plotMetrics, sparkline } from "../cli/plot-metrics.ts";
+import { plotMetrics, sparkline } from "../cli/output.ts";
 import type { Example } from "../core/engine.ts";
 import { defineTask } from "../core/task.ts";
 import { copyTask, inSequence } from "../lab/copy-task.ts";

@@ -50,7 +50,6 @@ export interface Collected {
   droppedUnjudged: number;
 }
 
-/** Sorts finished groups and counts them. */
 export interface GroupSorter {
   /** The group to train on, or undefined where it has nothing to teach. */
   add(task: Task, group: readonly Rollout[]): Group | undefined;
@@ -63,7 +62,6 @@ export interface GroupSorter {
 }
 
 export interface SorterOptions {
-  /** Rollouts in a group. */
   samples: number;
   /** Groups whose rewards are all equal are kept too, for a teacher can judge them too. */
   keepAll?: boolean;

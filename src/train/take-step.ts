@@ -26,7 +26,6 @@ export interface ImitatedExamples {
 }
 
 export interface StepResult {
-  /** Mean loss over the trained tokens. */
   loss: number;
   trainedTokens: number;
   gradientNorm?: number;
@@ -84,7 +83,6 @@ async function allOf<First, Rest>(sent: [Promise<First>, ...Promise<Rest>[]]): P
   return [value(first as PromiseSettledResult<First>), ...rest.map((one) => value(one as PromiseSettledResult<Rest>))];
 }
 
-/** Every rate of an optimizer step at this point of the schedule. */
 function scheduled(optimizer: OptimizerStep, factor: number): OptimizerStep {
   const { learningRate, matrixLearningRate } = optimizer;
   return {

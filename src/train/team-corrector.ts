@@ -11,9 +11,9 @@ import type { Task } from "../core/task.ts";
 import type { Tool } from "../core/tool.ts";
 import type { Segment, Trajectory } from "../core/trajectory.ts";
 import { emptyUsage, type Usage } from "../core/usage.ts";
-import { callKey } from "../language/call-key.ts";
+import { callKey } from "../language/call-body.ts";
 import type { Profile } from "../language/profile.ts";
-import type { Corrector } from "./corrector.ts";
+import type { Corrector } from "./corrections.ts";
 
 export interface TeamCorrectorOptions {
   name: string;

@@ -41,7 +41,6 @@ export function teacher(of: TokenTeacher, coefficient = 1): ExtraLoss {
   };
 }
 
-/** A model of an engine as a teacher. */
 export function engineTeacher(
   engine: Pick<Engine, "name" | "forward">,
   tokenizer: Tokenizer,

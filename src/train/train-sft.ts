@@ -20,7 +20,6 @@ import { claimedOptimizer, costOf, effectiveLoss, microBatches, takeStep } from 
 export interface SftOptions {
   engine: Engine;
   source: ExampleSource;
-  /** The run's folder: metrics, checkpoints, configuration. */
   folder: string;
   resume?: Resume;
   seed: number;

@@ -6,7 +6,7 @@ import { distillRun } from "../../../src/distill/distill-run.ts";
 import { taskGrader } from "../../../src/graders/grade-task.ts";
 import { outcomeReward } from "../../../src/graders/reward.ts";
 import { runTeam } from "../../../src/team/run-team.ts";
-import { pyodideSandbox } from "../../../src/tools/sandbox/pyodide.ts";
+import { pyodideSandbox } from "../../../src/tools/sandbox/pyodide-launch.ts";
 import { endlessMs } from "../../../test/fixtures/until.ts";
 import { labCodeProfile } from "./code-profile.ts";
 import { codeTasks, heldOutKinds } from "./code-tasks.ts";

@@ -13,10 +13,10 @@ import { runEvaluation } from "../../evaluate/run-evaluation.ts";
 import { taskGrader } from "../../graders/grade-task.ts";
 import { loadTokenizer } from "../../tokenizers/load-tokenizer.ts";
 import { chooseSandbox } from "../../tools/sandbox/choose-sandbox.ts";
-import { withFaults } from "../../tools/with-faults.ts";
+import { faultWords, withFaults } from "../../tools/with-faults.ts";
 import { createWorld } from "../create-world.ts";
-import { disturbances } from "../failing-tools.ts";
 import { labTeam, teamWords } from "../lab-team.ts";
+import { disturbances } from "../memory-lab-tools.ts";
 import { shortNameSeeds } from "../names.ts";
 import { labProfile } from "../profile.ts";
 import { realLabTools } from "../real-lab-tools.ts";
@@ -25,7 +25,7 @@ import { modelFolder, openLabModel, runLabChain } from "./open-model.ts";
 import type { QuickstartContext, Stage } from "./stage.ts";
 
 /**
- * The systems in the order of the report; the first is what the others are measured against. The `-no-prompts` teams
+ * The systems in the order of the report. The `-no-prompts` teams
  * work without their system prompts, which scripted agents don't need, and the `-terse` one without descriptions too;
  * the `-wide` one sends workers side by side. With `-failing`, four in ten searches find nothing or, in the fast size, time out. After a team that makes mistakes,
  * samples at temperature 1 show what was copied from it.
@@ -40,7 +40,9 @@ export function systemsOf(imperfect: number): readonly string[] {
     "team-agents-as-tools-wide",
     "chain-sft",
     "chain-rl",
-    ...(imperfect > 0 ? ["chain-sft-sampled", "chain-rl-sampled"] : ["chain-sft-failing", "chain-rl-failing"]),
+    ...(imperfect > 0
+      ? ["chain-sft-sampled", "chain-rl-sampled"]
+      : ["team-handoff-failing", "chain-sft-failing", "chain-rl-failing"]),
   ];
 }
 
@@ -55,16 +57,20 @@ export const evaluateStage: Stage = {
     const tasks = worldTasks(world, { count: context.settings.testTasks, seed: context.seed });
     const sandbox = chooseSandbox({ isolation: "run" });
     const lab = await realLabTools(world, sandbox);
+    const plan = disturbances[context.settings.failing](context.seed);
     const measure = async (name: string): Promise<[string, number]> => {
       const failing = name.endsWith("-failing");
-      const tools = failing
-        ? withFaults(lab.tools, disturbances[context.settings.failing].plan(context.seed))
-        : lab.tools;
-      const { system, concurrency, close } = await openSystem(name, context, tools);
+      const { system, concurrency, close } = await openSystem(
+        name,
+        context,
+        failing ? withFaults(lab.tools, plan) : lab.tools,
+        failing ? faultWords(plan) : name.endsWith("-sampled") ? "answers are sampled at temperature 1" : undefined,
+      );
       try {
         const { summary } = await runEvaluation(tasks, system, {
           folder: join(folder, name),
           grader: taskGrader(),
+          measure: { split: "test", scorers: ["the lab's own answers"], judges: [] },
           concurrency,
           seed: context.seed,
           signal: context.signal,
@@ -90,16 +96,22 @@ interface OpenSystem {
   close(): Promise<void>;
 }
 
-async function openSystem(name: string, context: QuickstartContext, tools: readonly Tool[]): Promise<OpenSystem> {
+async function openSystem(
+  name: string,
+  context: QuickstartContext,
+  tools: readonly Tool[],
+  condition: string | undefined,
+): Promise<OpenSystem> {
   if (name.startsWith("team-")) {
     const topology = name.startsWith("team-handoff") ? "handoff" : "agents-as-tools";
-    const words = teamWords.find((one) => name.endsWith(`-${one}`));
+    const words = teamWords.find((one) => name.endsWith(`-${one}`)) ?? "full";
     // Everybody's tokens are counted with the trained model's own vocabulary, so the counts are comparable.
     const tokenizer = await loadTokenizer(modelFolder(context.folder, "sft"));
     const countTokens = (text: string) => tokenizer.encode(text).length;
     const { imperfect, seed } = context;
     const wide = name.endsWith("-wide");
-    const system = labTeam({ name, tools: () => tools, topology, words, countTokens, imperfect, seed, wide });
+    const identity = { kind: "team", topology, words, wide, ...(condition && { condition }) };
+    const system = labTeam({ name, tools: () => tools, topology, words, countTokens, imperfect, seed, wide, identity });
     return { system, concurrency: 8, close: async () => {} };
   }
   const stage = name.startsWith("chain-sft") ? "sft" : "rl";
@@ -108,6 +120,13 @@ async function openSystem(name: string, context: QuickstartContext, tools: reado
   const system = defineSystem({
     name,
     topology: "single",
+    identity: {
+      kind: "chain",
+      model: stage,
+      sampling: { temperature },
+      learned: stage,
+      ...(condition && { condition }),
+    },
     run: async (task, { seed, signal }) =>
       chainResult(labProfile, await runLabChain(task, { model, tools, temperature, seed, signal })),
   });

@@ -20,7 +20,6 @@ export interface LabModel {
   model: Model;
 }
 
-/** Opens a model folder. */
 export async function openLabModel(
   folder: string,
   options: { optimizer?: "adamw" | "muon"; threads?: number } = {},
@@ -33,7 +32,6 @@ export async function openLabModel(
 /** What all lab chains have in common. The bare question is the prompt: a small model has no use for instructions. */
 export const labChains = { profile: labProfile, systemPrompt: false as const, limits: labLimits };
 
-/** Runs one lab task as a chain. */
 export function runLabChain(
   task: Task,
   how: {
@@ -41,7 +39,6 @@ export function runLabChain(
     tools: readonly Tool[];
     temperature: number;
     seed: number;
-    /** The chain to continue. */
     from?: Trajectory;
     profile?: Profile;
     signal?: AbortSignal;

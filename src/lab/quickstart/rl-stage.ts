@@ -22,13 +22,13 @@ import { withFaults } from "../../tools/with-faults.ts";
 import { chainRollout } from "../../train/chain-rollout.ts";
 import { fromFirstFault, sharedPrefix } from "../../train/credit.ts";
 import { type ExampleSource, fixedExamples } from "../../train/example-source.ts";
-import { guard } from "../../train/guard.ts";
+import { guard } from "../../train/extra-loss.ts";
 import { fallingRate, rlPresets } from "../../train/presets.ts";
 import { saveTrained } from "../../train/save-trained.ts";
 import { trainRl } from "../../train/train-rl.ts";
 import { createWorld } from "../create-world.ts";
-import { disturbances } from "../failing-tools.ts";
 import { trainingWorld } from "../lab-runs.ts";
+import { disturbances } from "../memory-lab-tools.ts";
 import { labProfile } from "../profile.ts";
 import { type LabTools, realLabTools } from "../real-lab-tools.ts";
 import { type Family, families, worldTasks } from "../world-tasks.ts";
@@ -48,7 +48,7 @@ export const rlStage: Stage = {
     const worlds = liveWorlds(context);
     const faults = context.imperfect === 0;
     const preset = rlPresets[faults ? "faults" : "verifiable"];
-    const plan = disturbances[settings.failing].plan(seed, 0.5);
+    const plan = disturbances[settings.failing](seed, 0.5);
     try {
       const { engine, tokenizer } = lab;
       const result = await trainRl({

@@ -3,20 +3,25 @@
  * learns them, practises with live tools, and is compared with the team. `coa quickstart` and the recipe both call
  * this.
  */
-
 import { join } from "node:path";
 import { claimFolder, type Resume } from "../../base/files/claim-folder.ts";
 import { makeFolder } from "../../base/files/make-folder.ts";
+import { openJsonl } from "../../base/files/open-jsonl.ts";
+import { readJsonl } from "../../base/files/read-jsonl.ts";
 import { runSteps } from "../../base/files/resumable-steps.ts";
 import type { OnProgress } from "../../core/events.ts";
-import { distillStage } from "./distill-stage.ts";
+import type { Task } from "../../core/task.ts";
+import type { TeamRun } from "../../core/team-run.ts";
+import { distill } from "../../distill/distill.ts";
+import { taskGrader } from "../../graders/grade-task.ts";
+import { labRuns } from "../lab-runs.ts";
+import { labProfile } from "../profile.ts";
 import { evaluateStage } from "./evaluate-stage.ts";
 import { readTable, reportStage } from "./report-stage.ts";
 import { rlStage } from "./rl-stage.ts";
 import { type QuickstartSettings, quickstartSizes } from "./settings.ts";
 import { sftStage } from "./sft-stage.ts";
-import type { QuickstartContext, StageEvent, StageFigures } from "./stage.ts";
-import { teamStage } from "./team-stage.ts";
+import type { QuickstartContext, Stage, StageEvent, StageFigures } from "./stage.ts";
 
 export interface QuickstartOptions {
   /** Everything is kept here; an unfinished quickstart is resumed. */
@@ -29,15 +34,15 @@ export interface QuickstartOptions {
   /** `auto` resumes, `never` refuses a folder with an earlier quickstart, `fresh` deletes it first. */
   resume?: Resume;
   onProgress?: OnProgress;
+  /** @internal */
   onStage?: (event: StageEvent) => void;
   signal?: AbortSignal;
 }
 
 export interface QuickstartResult {
   folder: string;
-  /** What each stage reports. */
+  /** @internal */
   stages: Record<string, StageFigures>;
-  /** The comparison as text. */
   table: string;
   /** The HTML report and the trained model. */
   report: string;
@@ -87,3 +92,75 @@ export async function runQuickstart(options: QuickstartOptions): Promise<Quickst
     await claimed.release();
   }
 }
+
+/** The team's runs become chains of one model, and the filters keep what is worth learning. */
+export const distillStage: Stage = {
+  name: "distill",
+  what: "each recorded run is rewritten as one text in which a single model plays every agent; bad runs are filtered out",
+  async run({ folder: run, imperfect, onProgress, signal, seed }, folder) {
+    const report = await distill({
+      inputs: [join(run, "team", "runs.jsonl")],
+      tasksFiles: [join(run, "team", "tasks.jsonl")],
+      out: folder,
+      config: {
+        profile: labProfile,
+        systemPrompt: false,
+        seed,
+        // The lab's short families have one or two calls; the paper's bound of five is for the open web.
+        minInteractions: 1,
+        // Every chain counts: families and reflections are balanced by the tasks already.
+        reflection: { keepWithout: 1 },
+        nearDuplicates: 1.1,
+        correctionCopies: 1,
+        // With an imperfect team its mistakes must stay in the data, so that SFT copies them.
+        skip: imperfect > 0 ? ["correctness"] : [],
+      },
+      plugins: { grade: taskGrader() },
+      signal,
+      onProgress,
+    });
+    return { "runs in": report.records, "chains kept": report.written };
+  },
+};
+
+/** The scripted team solves tasks in training worlds; every run is kept as a TeamRun, and a resumed stage appends only the runs that are missing. */
+export const teamStage: Stage = {
+  name: "team",
+  what: "a team of six scripted agents (no LLM) solves tasks in a made-up web; everything they say and do is recorded",
+  async run({ settings, seed, imperfect, onProgress, signal }, folder) {
+    const known = new Set<string>();
+    for await (const run of readJsonl<TeamRun>(join(folder, "runs.jsonl"))) known.add(run.taskId ?? "");
+    const runs = await openJsonl<TeamRun>(join(folder, "runs.jsonl"));
+    const tasks = await openJsonl<Task>(join(folder, "tasks.jsonl"));
+    let done = 0;
+    let right = 0;
+    let billed = 0;
+    try {
+      for (let world = 0; done < settings.teamTasks; world++) {
+        const options = { seed, imperfect, signal, tasksPerWorld: settings.tasksPerWorld, pages: settings.pages };
+        for await (const { task, run } of labRuns(options, world)) {
+          if (done >= settings.teamTasks) break;
+          done++;
+          if (run.answer === task.answers[0]) right++;
+          billed += run.usage.billedTokens;
+          if (!known.has(task.id)) {
+            // The run last: its presence says that the task is there too.
+            await tasks.append(task);
+            await runs.append(run);
+          }
+          if (done % 20 === 0)
+            onProgress({
+              stage: "team",
+              done,
+              total: settings.teamTasks,
+              figures: { right: `${((100 * right) / done).toFixed(1)} %` },
+            });
+        }
+      }
+    } finally {
+      await runs.close();
+      await tasks.close();
+    }
+    return { runs: done, right: right / done, "billed tokens per run": billed / done };
+  },
+};

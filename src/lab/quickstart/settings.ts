@@ -1,6 +1,6 @@
 /** The three sizes of the quickstart, for 2 cores: at most 4 minutes, about 9, and up to two hours. */
 
-import type { disturbances } from "../failing-tools.ts";
+import type { disturbances } from "../memory-lab-tools.ts";
 
 export interface QuickstartSettings {
   /** Tasks that the team solves in training worlds, and how many pages each world has. */

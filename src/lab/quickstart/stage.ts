@@ -23,7 +23,6 @@ export type StageEvent =
   | { type: "stage-end"; name: string; figures: StageFigures; seconds: number; resumed: boolean };
 
 export interface Stage {
-  /** Folder and short name. */
   name: string;
   /** What it does, in words for a newcomer. */
   what: string;

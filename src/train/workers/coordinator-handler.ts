@@ -59,7 +59,6 @@ export function coordinatorRoutes({ board, run, holdMs = 20_000 }: CoordinatorOp
   };
 }
 
-/** The routes by themselves. */
 export function coordinatorHandler({
   access,
   keys,

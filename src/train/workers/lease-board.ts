@@ -58,11 +58,9 @@ export interface LeaseBoard {
   /** Rollouts that workers run, and those that wait for one. */
   readonly running: number;
   readonly waiting: number;
-  /** Workers that have sent something recently. */
   workers(): number;
   /** Rollouts that were taken back from a worker and offered again, so far. */
   readonly offeredAgain: number;
-  /** Nothing is given any more. */
   close(): void;
 }
 

@@ -12,7 +12,6 @@ import type { Tool } from "../../core/tool.ts";
 import { describeTools } from "../../language/with-tools.ts";
 
 export const workerIdentitySchema = z.object({
-  /** Release of the package. */
   version: z.string(),
   profile: z.object({ name: z.string(), fingerprint: z.string() }),
   /** Fingerprint of what the model is told of each tool, by name. */

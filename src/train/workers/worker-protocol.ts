@@ -7,7 +7,6 @@ import { workerIdentitySchema } from "./worker-identity.ts";
 const policyAddressSchema = z.object({
   /** With the version: `http://trainer:8000/v1`. */
   baseURL: z.string(),
-  /** The model's name on that server. */
   model: z.string().optional(),
   apiKey: z.string().optional(),
 });
@@ -75,7 +74,6 @@ export const leaseSchema = z.object({
 });
 export type Lease = z.infer<typeof leaseSchema>;
 
-/** A request for leases, and its answer. */
 export const leaseRequest = z.object({
   worker: z.string().min(1).max(200),
   count: z.number().int().min(1).max(4096),

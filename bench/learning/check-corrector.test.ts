@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { defineTask } from "../core/task.ts";
-import type { Segment, Trajectory } from "../core/trajectory.ts";
-import { emptyUsage } from "../core/usage.ts";
-import { labProfile } from "../lab/profile.ts";
-import { mhqaProfile, multiProfile } from "../language/profiles.ts";
+import { defineTask } from "../../src/core/task.ts";
+import type { Segment, Trajectory } from "../../src/core/trajectory.ts";
+import { emptyUsage } from "../../src/core/usage.ts";
+import { labProfile } from "../../src/lab/profile.ts";
+import { mhqaProfile, multiProfile } from "../../src/language/profiles.ts";
 import { checkCorrector } from "./check-corrector.ts";
 
 const task = defineTask({ id: "one", question: "What is the length of Godute?", answers: ["104"] });

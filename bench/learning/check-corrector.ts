@@ -4,9 +4,9 @@
  * score where it is used. It is asked about right answers as well: a check that only ever hears "wrong" says so always.
  */
 
-import { emptyUsage } from "../core/usage.ts";
-import type { Profile } from "../language/profile.ts";
-import type { Corrector } from "./corrector.ts";
+import { emptyUsage } from "../../src/core/usage.ts";
+import type { Profile } from "../../src/language/profile.ts";
+import type { Corrector } from "../../src/train/corrections.ts";
 
 /** Corrects the score of the last check alone: the highest where the answer was right, the lowest that still allows an answer where it was wrong. */
 export function checkCorrector(profile: Profile): Corrector {

@@ -35,13 +35,6 @@ describe("checkCalibration", () => {
     assert.equal(runs, 6);
   });
 
-  it("ranks equal scores by how probable it was that they were written, where all tell", () => {
-    const records = [0.9, 0.6, 0.7].map((probability, at) => ({ ...record(4, at !== 1), sureness: 3 + probability }));
-    const { auc, surenessAuc } = checkCalibration(records)!;
-    assert.deepEqual([auc, surenessAuc], [0.5, 1]);
-    assert.equal(checkCalibration([...records, record(4, false)])!.surenessAuc, undefined);
-  });
-
   it("says that a score which is always 4 tells nothing, and leaves out what was not checked or graded", () => {
     assert.equal(checkCalibration([record(4, true), record(4, false)])!.auc, 0.5);
     assert.equal(checkCalibration([record(4, true)])!.auc, null);
