@@ -9,9 +9,19 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, it } from "node:test";
 import { writeTar } from "../src/base/files/tar.ts";
+import { runChain } from "../src/chain/run-chain.ts";
 import { shippedModels } from "../src/cli/find-model.ts";
+import { openFolder } from "../src/cli/open-model.ts";
+import { sampledSequences } from "../src/dataset/trajectory-to-example.ts";
 import { openEmbeddedEngine } from "../src/engines/embedded/embedded-engine.ts";
 import { saveCheckpointFiles } from "../src/engines/tinker/checkpoint-files.ts";
+import { createWorld } from "../src/lab/create-world.ts";
+import { labLimits } from "../src/lab/lab-model-use.ts";
+import { labProfile } from "../src/lab/profile.ts";
+import { labToolsByTask } from "../src/lab/tools-by-task.ts";
+import { worldTasks } from "../src/lab/world-tasks.ts";
+import { toolTags } from "../src/language/profile.ts";
+import { loadTokenizer } from "../src/tokenizers/load-tokenizer.ts";
 
 const python = process.env["COA_TEST_PYTHON"];
 const skip = python ? false : "set COA_TEST_PYTHON=<python with transformers and peft> to run against transformers";
@@ -27,14 +37,24 @@ function run(script: string, ...args: string[]): Record<string, unknown> {
 const generate = `
 import sys, json, torch
 from transformers import AutoModelForCausalLM, AutoTokenizer
-folder = sys.argv[1]
+folder, chains, ends = sys.argv[1], json.loads(sys.argv[2]), json.loads(sys.argv[3])
+torch.set_num_threads(1)
 tokenizer = AutoTokenizer.from_pretrained(folder)
-model = AutoModelForCausalLM.from_pretrained(folder)
-question = [{"role": "user", "content": "What is 12 plus 30?"}]
-prompt = tokenizer.apply_chat_template(question, add_generation_prompt=True, return_tensors="pt", return_dict=True)
-out = model.generate(**prompt, do_sample=False, max_length=tokenizer.model_max_length)
+model = AutoModelForCausalLM.from_pretrained(folder).float()
+def written(prompt):
+  ids = torch.tensor([prompt])
+  out = model.generate(ids, attention_mask=torch.ones_like(ids), do_sample=False, max_length=tokenizer.model_max_length, eos_token_id=ends)
+  return out[0, len(prompt):].tolist()
+turns = []
+for tokens, mask in chains:
+  at = 0
+  while 1 in mask[at:]:
+    start = mask.index(1, at)
+    at = mask.index(0, start) if 0 in mask[start:] else len(mask)
+    turns.append({"ours": tokens[start:at], "theirs": written(tokens[:start])})
+  turns[-1]["closed"] = written(tokens)[:1]
 print(json.dumps({"tokens": len(tokenizer), "vocabulary": model.config.vocab_size, "window": tokenizer.model_max_length,
-  "positions": model.config.max_position_embeddings, "length": out.shape[1], "last": int(out[0, -1]), "ends": model.generation_config.eos_token_id}))
+  "positions": model.config.max_position_embeddings, "ends": model.generation_config.eos_token_id, "turns": turns}))
 `;
 
 const score = `
@@ -74,12 +94,32 @@ const furthest = (left: readonly number[], right: readonly number[]) =>
   Math.max(...left.map((value, at) => Math.abs(value - right[at]!)));
 
 describe("in transformers", { skip }, () => {
-  it("the shipped model has its own vocabulary and window, and stops by itself", () => {
-    const { tokens, vocabulary, window, positions, length, last, ends } = run(generate, folder);
-    assert.equal(tokens, vocabulary);
-    assert.equal(window, positions);
-    assert.ok((length as number) < (window as number), `${length} of ${window}`);
-    assert.ok([ends].flat().includes(last), `${last} is not among ${ends}`);
+  it("the shipped model has its own vocabulary and window, and writes its chains turn by turn to an end of its own", async () => {
+    const { model } = await openFolder(folder);
+    const tokenizer = await loadTokenizer(folder);
+    const world = createWorld({ seed: 7, pages: 600, split: "test" });
+    const { toolsOf } = labToolsByTask(world);
+    const options = { model, profile: labProfile, systemPrompt: false as const, limits: labLimits };
+    const chains = await Promise.all(
+      worldTasks(world, { count: 3, seed: 7 }).map((task) =>
+        runChain(task, { ...options, tools: toolsOf(task), sampling: { temperature: 0, seed: 0 } }),
+      ),
+    );
+    await model.close?.();
+    const sequences = chains
+      .flatMap((chain) => sampledSequences(chain, tokenizer))
+      .map((one) => [one.tokens, one.mask]);
+    // A call ends a turn: its tool comes next. After the answer the model ends the chain itself.
+    const calls = toolTags(labProfile).map(({ name }) => tokenizer.specialToken(`</${name}>`)!);
+    const said = run(generate, folder, JSON.stringify(sequences), JSON.stringify([...tokenizer.endOfTurn, ...calls]));
+    const turns = said["turns"] as { ours: number[]; theirs: number[]; closed?: number[] }[];
+    assert.equal(said["tokens"], said["vocabulary"]);
+    assert.equal(said["window"], said["positions"]);
+    assert.deepEqual([said["ends"]].flat(), [...tokenizer.endOfTurn]);
+    assert.ok(turns.length > chains.length, "chains with calls");
+    for (const { ours, theirs } of turns) assert.deepEqual(theirs.slice(0, ours.length), ours);
+    for (const { closed } of turns)
+      if (closed) assert.ok(tokenizer.endOfTurn.includes(closed[0]!), "it stops by itself");
   });
 
   it("PEFT computes with a saved adapter what the engine computes, scales of single modules included", async (t) => {
