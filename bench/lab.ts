@@ -7,7 +7,7 @@ import { realLabTools } from "../src/lab/real-lab-tools.ts";
 import { scriptedSpecialists } from "../src/lab/scripted-specialists.ts";
 import { worldTasks } from "../src/lab/world-tasks.ts";
 import { runTeams } from "../src/team/run-teams.ts";
-import { pyodideSandbox } from "../src/tools/sandbox/pyodide.ts";
+import { pyodideSandbox } from "../src/tools/sandbox/pyodide-launch.ts";
 
 const pages = 600;
 const count = 500;

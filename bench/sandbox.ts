@@ -7,8 +7,7 @@ import type { Figure } from "../scripts/bench.ts";
 import type { Sandbox } from "../src/core/sandbox.ts";
 import { bubblewrapProblem, bubblewrapSandbox } from "../src/tools/sandbox/bubblewrap.ts";
 import { systemProgram } from "../src/tools/sandbox/launch.ts";
-import { pyodideSandbox } from "../src/tools/sandbox/pyodide.ts";
-import { quickjsSandbox } from "../src/tools/sandbox/quickjs.ts";
+import { pyodideSandbox } from "../src/tools/sandbox/pyodide-launch.ts";
 
 const code = "print(sum(range(1000)))";
 const rounds = Number(process.env["COA_BENCH_ROUNDS"] ?? 60);
@@ -44,29 +43,22 @@ export default async function bench(): Promise<Figure[]> {
   const limits = { wallMs: 60_000, cpuMs: 60_000 };
   const pyodide = pyodideSandbox({ limits });
   const shared = pyodideSandbox({ limits, isolation: "run", warm: 2 });
-  const quickjs = quickjsSandbox({ limits, isolation: "run", warm: 1 });
   const standby = hasBubblewrap ? bubblewrapSandbox({ limits, warm: 2 }) : undefined;
   const cold = hasBubblewrap ? bubblewrapSandbox({ limits, warm: 0 }) : undefined;
   const run = (sandbox: Sandbox) => async () => {
     const result = await sandbox.run({ language: "python", code, sessionKey: "bench" });
     if (result.stdout !== "499500\n") throw new Error(`${sandbox.level.kind}: ${JSON.stringify(result)}`);
   };
-  const runScript = async () => {
-    const result = await quickjs.run({ language: "javascript", code: "console.log(499500)" });
-    if (result.stdout !== "499500\n") throw new Error(JSON.stringify(result));
-  };
-  await Promise.all([pyodide.warmUp(), shared.warmUp(), quickjs.warmUp()]);
+  await Promise.all([pyodide.warmUp(), shared.warmUp()]);
   const contestants: Record<string, () => Promise<unknown>> = {
     bare,
     pyodide: run(pyodide),
     shared: run(shared),
-    quickjs: runScript,
     ...(standby && cold ? { standby: run(standby), cold: run(cold) } : {}),
   };
   const times: Record<string, number[]> = {};
   const warming = 100; // V8 compiles the hot parts of Python during these
-  for (let round = 0; round < warming; round++)
-    for (const name of ["pyodide", "shared", "quickjs"]) await contestants[name]?.();
+  for (let round = 0; round < warming; round++) for (const name of ["pyodide", "shared"]) await contestants[name]?.();
   for (let round = 0; round < rounds; round++) {
     for (const [name, work] of Object.entries(contestants)) (times[name] ??= []).push(await timed(work));
   }
@@ -82,7 +74,7 @@ export default async function bench(): Promise<Figure[]> {
     if (standby) (rates["standby"] ??= []).push(await perSecond(60, 8, run(standby)));
     (rates["shared"] ??= []).push(await perSecond(600, 64, run(shared)));
   }
-  await Promise.all([pyodide, shared, quickjs, standby, cold].map((sandbox) => sandbox?.close()));
+  await Promise.all([pyodide, shared, standby, cold].map((sandbox) => sandbox?.close()));
 
   const bareMs = median(times["bare"] ?? []);
   const against = (name: string, label: string, target?: { atLeast?: number; atMost?: number }): Figure => {
@@ -116,7 +108,6 @@ export default async function bench(): Promise<Figure[]> {
           rate("standby", "bubblewrap, 8 at once"),
         ]
       : []),
-    against("quickjs", "QuickJS, fresh runtime"),
     rate("shared", "Pyodide, 2 shared children, 64 at once"),
     { name: "Pyodide child from snapshot to first answer", value: median(starts), unit: "ms p50" },
   ];

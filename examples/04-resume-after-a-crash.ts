@@ -4,7 +4,8 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { jsonlJournal } from "../src/base/files/index.ts";
-import { type ChainRecord, chainRecordSchema, defineTask, mhqaProfile, runChain } from "../src/index.ts";
+import { chainRecordSchema } from "../src/chain/chain-record.ts";
+import { type ChainRecord, defineTask, mhqaProfile, runChain } from "../src/index.ts";
 import { scriptedModel, tableTool } from "../src/testing/index.ts";
 
 const folder = await mkdtemp(join(tmpdir(), "coa-example-"));

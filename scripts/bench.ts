@@ -21,13 +21,19 @@ export interface Figure {
   met?: boolean;
 }
 
+/** What a benchmark may be told; most need nothing. */
+export interface BenchOptions {
+  minutes?: number;
+  store?: string;
+}
+
 const folder = join(import.meta.dirname, "..", "bench");
 const names = globSync("*.ts", { cwd: folder })
   .map((file) => basename(file, ".ts"))
   .sort();
 const { values, positionals } = parseArgs({
   allowPositionals: true,
-  options: { json: { type: "boolean", default: false } },
+  options: { json: { type: "boolean", default: false }, minutes: { type: "string" }, store: { type: "string" } },
 });
 const name = positionals[0] ?? "";
 if (!names.includes(name)) {
@@ -35,8 +41,11 @@ if (!names.includes(name)) {
   process.exit(2);
 }
 installPeers();
-const { default: bench } = (await import(join(folder, `${name}.ts`))) as { default(): Promise<Figure[]> };
-const figures = await bench();
+const { default: bench } = (await import(join(folder, `${name}.ts`))) as {
+  default(options: BenchOptions): Promise<Figure[]>;
+};
+const { minutes, store } = values;
+const figures = await bench({ ...(minutes && { minutes: Number(minutes) }), ...(store && { store }) });
 const machine = `${cpus().length} x ${cpus()[0]?.model.trim()}, ${Math.round(totalmem() / 2 ** 30)} GB, Node ${process.versions.node}`;
 if (values.json) console.log(JSON.stringify({ name, machine, figures }));
 else {

@@ -12,7 +12,8 @@ import { checkLimits, checkRatchet } from "./check-limits.ts";
 import { checkLock } from "./check-lock.ts";
 import { checkSize } from "./check-size.ts";
 import { flagCounts } from "./count-flags.ts";
-import { checkPublicApi } from "./public-api.ts";
+import { installedMegabytes } from "./installed-size.ts";
+import { checkPublicApi, publicApi } from "./public-api.ts";
 import { sourceFiles } from "./source-files.ts";
 import { checkDocs } from "./sync-docs.ts";
 
@@ -46,11 +47,14 @@ const checks: Record<string, () => string[] | Promise<string[]>> = {
   sizes: () => checkSize(root),
   limits: async () => {
     const { commands, flags, most } = await flagCounts();
+    const surface = root === resolve(import.meta.dirname, "..") ? publicApi() : undefined;
     const { table, complaints } = checkLimits(root, {
       ...countSigns(sourceFiles(root)),
       commands,
       "distinct flags": flags,
       "most flags of a command": most.flags,
+      "megabytes installed": installedMegabytes(root),
+      ...(surface && { "public names": surface.names, "forgotten exports": surface.forgotten.length }),
     });
     for (const line of table) console.log(`     ${line}`);
     return [...complaints, ...checkRatchet(root)];

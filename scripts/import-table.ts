@@ -27,6 +27,7 @@ export const importTable: Record<string, readonly string[]> = {
   train: ["core", "base", "language", "chain", "dataset"],
   evaluate: ["core", "base", "chain", "team", "report"],
   report: ["core"],
+  switch: ["core", "base", "chain", "evaluate", "report"],
   lab: [
     "core",
     "base",
@@ -43,7 +44,7 @@ export const importTable: Record<string, readonly string[]> = {
     "evaluate",
     "report",
   ],
-  serve: ["core", "base", "language", "chain", "dataset", "train"],
+  serve: ["core", "base", "language", "chain", "dataset", "train", "switch"],
   "studio/api": ["core", "base", "language", "tokenizers", "report", "distill", "dataset", "evaluate"],
   "studio/app": ["core", "studio/api", "report"],
   testing: ["core", "base"],
@@ -77,6 +78,7 @@ export const folderJobs: Record<string, string> = {
   train: "SFT, RL and on-policy distillation over an engine",
   evaluate: "tasks x system -> figures; comparison; best of n",
   report: "pure functions from data to SVG and HTML",
+  switch: "when to trust the model and when to ask the system it replaces; versions; rounds of improvement",
   lab: "the made-up world, its tasks, its scripted specialists, and the quickstart as a library",
   serve: "the model with its tools behind the APIs that apps use; rewards, rollouts and training over HTTP",
   "studio/api": "readers of what stages left on disk, over an index that can be deleted; the studio's server",
@@ -88,7 +90,10 @@ export const folderJobs: Record<string, string> = {
 
 /** Of these folders only some files may be imported by the row named: the studio reads what stages leave on disk, it runs nothing. */
 export const readersOnly: Record<string, { folders: readonly string[]; files: RegExp }> = {
-  "studio/api": { folders: ["distill", "dataset", "evaluate"], files: /\/(read-[^/]+|statistics)\.ts$/ },
+  "studio/api": {
+    folders: ["distill", "dataset", "evaluate"],
+    files: /\/(read-[^/]+|statistics|compare-evaluations)\.ts$/,
+  },
 };
 
 /** Rows whose imports from the folders named must be `import type`: the browser app takes data over HTTP only. */

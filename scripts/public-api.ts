@@ -1,19 +1,39 @@
 /**
- * Every public name with its signature, from the declarations that tsc writes: `node scripts/public-api.ts --write` keeps
- * them in docs/public-api.txt, and `npm run check` compares. A changed line there is a change for users: say it in CHANGELOG.md.
+ * The public surface, from the declarations that tsc writes. `node scripts/public-api.ts --write` keeps a report per entry point in
+ * docs/api/, every type with its fields, so that a changed field is a changed line of the diff; `npm run check` compares. A type that
+ * stands in a public signature must be exported, or users can't name it: what is missing is a forgotten export.
  */
 import { spawnSync } from "node:child_process";
-import { createHash } from "node:crypto";
-import { readFileSync, writeFileSync } from "node:fs";
-import { dirname, join } from "node:path";
+import { existsSync, globSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { ts } from "@ts-morph/common";
 
 const root = join(import.meta.dirname, "..");
 
-/** The snapshot, relative to the root. */
-export const snapshotFile = "docs/public-api.txt";
+/** The folder of the reports, relative to the root. */
+export const reportFolder = "docs/api";
 
-/** Lists the public API as text: a block per entry point, a line per name. */
-export function publicApi(): string {
+/** The public surface of the package. */
+export interface PublicApi {
+  /** The report of each entry point, by the name of its file. */
+  reports: Map<string, string>;
+  /** Distinct public names. */
+  names: number;
+  /** Types that stand in public signatures and can't be imported. */
+  forgotten: string[];
+  /** Exported types that no exported function, value or type mentions. */
+  idle: string[];
+}
+
+let read: PublicApi | undefined;
+
+/** The public surface, read once. */
+export function publicApi(): PublicApi {
+  read ??= emitAndRead();
+  return read;
+}
+
+function emitAndRead(): PublicApi {
   // Kept between checks: tsc then writes what has changed alone.
   const folder = join(root, "node_modules", ".cache", "coa", "declarations");
   const kept = ["--incremental", "--tsBuildInfoFile", `${folder}.tsbuildinfo`];
@@ -23,72 +43,160 @@ export function publicApi(): string {
   const { exports } = JSON.parse(readFileSync(join(root, "package.json"), "utf8")) as {
     exports: Record<string, { types?: string } | string>;
   };
-  const blocks = Object.entries(exports).flatMap(([entry, target]) => {
-    if (typeof target === "string" || !target.types) return [];
-    const file = join(folder, target.types.replace("./dist/", ""));
-    return [[`## chain-of-agents${entry.slice(1)}`, ...namesOf(file)].join("\n")];
-  });
-  return `${blocks.join("\n\n")}\n`;
-}
-
-/** The names that an entry point exports, each with its declaration on one line, in order. */
-function namesOf(entry: string): string[] {
-  const lines: string[] = [];
-  for (const [, list = "", from = ""] of readFileSync(entry, "utf8").matchAll(
-    /export (?:type )?\{([^}]*)\} from "(.*?)"/g,
-  )) {
-    const text = readFileSync(join(dirname(entry), from.replace(/\.(ts|js)$/, ".d.ts")), "utf8");
-    for (const item of list.split(",").map((part) => part.trim().replace(/^type /, ""))) {
-      if (item === "") continue;
-      const [own = item, shown = own] = item.split(" as ");
-      lines.push(`${shown}: ${shortened(declarationOf(own, text))}`);
-    }
-  }
-  return lines.toSorted();
-}
-
-/** A long declaration by its beginning and a hash of the whole: readable, and still different when anything in it changes. */
-function shortened(declaration: string): string {
-  if (declaration.length <= 600) return declaration;
-  const hash = createHash("sha256").update(declaration).digest("hex").slice(0, 12);
-  return `${declaration.slice(0, 300)} … (${declaration.length} characters, ${hash})`;
-}
-
-/** The declaration of a name in a .d.ts file, without comments, on one line. */
-function declarationOf(name: string, text: string): string {
-  const plain = text.replace(/\/\*[\s\S]*?\*\//g, "");
-  const start = new RegExp(
-    `^export (?:declare )?(?:abstract )?(?:async )?(function|const|let|class|interface|type) ${name}\\b`,
-    "m",
+  const entries = Object.entries(exports).flatMap(([entry, target]) =>
+    typeof target === "string" || !target.types
+      ? []
+      : [{ entry, file: join(folder, target.types.replace("./dist/", "")) }],
   );
-  const at = start.exec(plain);
-  if (!at) return /from "/.test(plain) ? "re-exported" : "not found";
-  let depth = 0;
-  for (let end = at.index; end < plain.length; end++) {
-    const character = plain[end]!;
-    if ("{([".includes(character)) depth++;
-    else if ("})]".includes(character)) depth--;
-    const ends = character === ";" || (character === "}" && /interface|class/.test(at[1] ?? ""));
-    if (depth === 0 && ends)
-      return plain
-        .slice(at.index, end + 1)
-        .replace(/^export (declare )?/, "")
-        .replace(/\s+/g, " ");
+  return readSurface(folder, entries);
+}
+
+function readSurface(folder: string, entries: readonly { entry: string; file: string }[]): PublicApi {
+  const program = ts.createProgram(
+    entries.map(({ file }) => file),
+    {
+      module: ts.ModuleKind.NodeNext,
+      moduleResolution: ts.ModuleResolutionKind.NodeNext,
+      allowImportingTsExtensions: true,
+      noEmit: true,
+      strict: true,
+      target: ts.ScriptTarget.ESNext,
+      types: ["node"],
+      typeRoots: [join(root, "node_modules", "@types")],
+    },
+  );
+  const checker = program.getTypeChecker();
+  const resolve = (symbol: ts.Symbol): ts.Symbol =>
+    symbol.flags & ts.SymbolFlags.Alias ? checker.getAliasedSymbol(symbol) : symbol;
+  const ours = (symbol: ts.Symbol): boolean =>
+    symbol.declarations?.some((node) => node.getSourceFile().fileName.startsWith(folder) && isTopLevel(node)) ?? false;
+
+  const exported = new Set<ts.Symbol>();
+  const names = new Set<string>();
+  const reports = new Map<string, string>();
+  for (const { entry, file } of entries) {
+    const module = checker.getSymbolAtLocation(program.getSourceFile(file)!);
+    const lines = (module ? checker.getExportsOfModule(module) : []).map((symbol) => {
+      const target = resolve(symbol);
+      exported.add(target);
+      names.add(symbol.name);
+      return describe(checker, symbol.name, target);
+    });
+    const title = `# chain-of-agents${entry.slice(1)}`;
+    reports.set(
+      `${entry === "." ? "index" : entry.slice(2)}.txt`,
+      `${[title, ...lines.toSorted()].join("\n\n").replaceAll(/import\("[^"]*"\)\./g, "")}\n`,
+    );
   }
-  return "not found";
+
+  const forgotten = new Set<string>();
+  const mentioned = new Set<ts.Symbol>();
+  const seen = new Set<ts.Symbol>();
+  const visit = (symbol: ts.Symbol): void => {
+    if (seen.has(symbol)) return;
+    seen.add(symbol);
+    for (const node of symbol.declarations ?? []) walk(node, symbol);
+  };
+  const walk = (node: ts.Node, from: ts.Symbol): void => {
+    const name = ts.isTypeReferenceNode(node)
+      ? node.typeName
+      : ts.isExpressionWithTypeArguments(node)
+        ? node.expression
+        : ts.isImportTypeNode(node)
+          ? node.qualifier
+          : undefined;
+    const found = name && checker.getSymbolAtLocation(name);
+    if (found) {
+      const target = resolve(found);
+      if (target !== from && ours(target)) {
+        mentioned.add(target);
+        // The fields of a base stand in the report of what extends it, so that only what they mention needs a name.
+        if (!exported.has(target) && !ts.isExpressionWithTypeArguments(node) && !isBase(node))
+          forgotten.add(`${target.name} (in ${from.name})`);
+        visit(target);
+      }
+    }
+    // What a `typeof` or a mapped type makes is written out in the report; users have no need to name its parts.
+    if (!ts.isTypeQueryNode(node) && !ts.isMappedTypeNode(node)) ts.forEachChild(node, (child) => walk(child, from));
+  };
+  for (const symbol of exported) visit(symbol);
+  const idle = [...exported]
+    .filter((symbol) => !(symbol.flags & ts.SymbolFlags.Value) && !mentioned.has(symbol))
+    .map(({ name }) => name);
+  return { reports, names: names.size, forgotten: [...forgotten].toSorted(), idle: idle.toSorted() };
 }
 
-/** What differs between the snapshot and the code. */
-export function checkPublicApi(): string[] {
-  const kept = readFileSync(join(root, snapshotFile), "utf8").split("\n");
-  const now = publicApi().split("\n");
-  const changed = [
-    ...kept.filter((line) => !now.includes(line)).map((line) => `gone: ${line}`),
-    ...now.filter((line) => !kept.includes(line)).map((line) => `new: ${line}`),
-    ...now.filter((line) => line.endsWith(": not found")).map((line) => `no declaration: ${line}`),
+/** Whether a type is a part of the intersection that an alias stands for, or of a `Pick` or `Omit` that an interface extends. */
+function isBase(node: ts.Node): boolean {
+  const { parent } = node;
+  if (ts.isTypeReferenceNode(parent) || ts.isExpressionWithTypeArguments(parent))
+    return ts.isExpressionWithTypeArguments(parent) || isBase(parent);
+  return ts.isIntersectionTypeNode(parent) && (ts.isTypeAliasDeclaration(parent.parent) || isBase(parent));
+}
+
+function isTopLevel(node: ts.Node): boolean {
+  const holder = ts.isVariableDeclaration(node) ? node.parent.parent.parent : node.parent;
+  return holder !== undefined && ts.isSourceFile(holder);
+}
+
+/** A name with its type: a signature on one line, or the fields on a line each. */
+function describe(checker: ts.TypeChecker, name: string, symbol: ts.Symbol): string {
+  const format = ts.TypeFormatFlags.NoTruncation | ts.TypeFormatFlags.InTypeAlias;
+  const node = symbol.declarations![0]!;
+  const textOf = (type: ts.Type): string => checker.typeToString(type, node, format);
+  const fields = (type: ts.Type): string[] =>
+    checker
+      .getPropertiesOfType(type)
+      .map((field) => {
+        const optional = field.flags & ts.SymbolFlags.Optional ? "?" : "";
+        const own = ts.isIdentifier(node) ? node : (field.valueDeclaration ?? node);
+        const text = checker.typeToString(checker.getTypeOfSymbolAtLocation(field, own), node, format);
+        return `  ${field.name}${optional}: ${text}`;
+      })
+      .toSorted();
+  if (symbol.flags & (ts.SymbolFlags.Interface | ts.SymbolFlags.TypeAlias)) {
+    const type = checker.getDeclaredTypeOfSymbol(symbol);
+    const calls = type.getCallSignatures().map((signature) => `  ${checker.signatureToString(signature)}`);
+    if (type.isUnion() || !(type.flags & ts.TypeFlags.Object) || calls.length > 0)
+      return [`type ${name} = ${textOf(type)}`, ...(type.isUnion() ? [] : fields(type))].join("\n");
+    return [`type ${name}`, ...fields(type)].join("\n");
+  }
+  const type = checker.getTypeOfSymbolAtLocation(symbol, node);
+  if (symbol.flags & ts.SymbolFlags.Class)
+    return [`class ${name}`, ...fields(checker.getDeclaredTypeOfSymbol(symbol))].join("\n");
+  const signatures = type.getCallSignatures();
+  if (signatures.length > 0)
+    return signatures
+      .map((signature) => `function ${name}${checker.signatureToString(signature, node, format)}`)
+      .join("\n");
+  // The fields of a schema are those of its type, which is listed by itself.
+  return `const ${name}: ${/^(z\.)?Zod/.test(textOf(type)) ? "schema" : textOf(type)}`;
+}
+
+/** What differs between the reports and the code, and what the surface lacks or has too much of. */
+export function checkPublicApi({ reports, forgotten, idle }: PublicApi = publicApi()): string[] {
+  const stale = [...reports].filter(([file, text]) => {
+    const path = join(root, reportFolder, file);
+    return !existsSync(path) || readFileSync(path, "utf8") !== text;
+  });
+  const gone = globSync("*.txt", { cwd: join(root, reportFolder) }).filter((file) => !reports.has(file));
+  const changed = [...stale.map(([file]) => file), ...gone].map((file) => `${reportFolder}/${file} is stale`);
+  return [
+    ...(changed.length > 0
+      ? [...changed, "the public API changed: node scripts/public-api.ts --write, and add it to CHANGELOG.md"]
+      : []),
+    ...forgotten.map((name) => `forgotten export: ${name}`),
+    ...idle.map((name) => `exported for nothing: ${name}`),
   ];
-  const remedy = "the public API changed: node scripts/public-api.ts --write, and say it in CHANGELOG.md";
-  return changed.length === 0 ? [] : [remedy, ...changed];
 }
 
-if (import.meta.main && process.argv.includes("--write")) writeFileSync(join(root, snapshotFile), publicApi());
+if (import.meta.main) {
+  const api = publicApi();
+  if (process.argv.includes("--write")) {
+    rmSync(join(root, reportFolder), { recursive: true, force: true });
+    mkdirSync(join(root, reportFolder), { recursive: true });
+    for (const [file, text] of api.reports) writeFileSync(join(root, reportFolder, file), text);
+  }
+  console.log(`${api.names} public names, ${api.forgotten.length} forgotten, ${api.idle.length} exported for nothing`);
+  if (process.argv.includes("--list")) console.log([...api.forgotten, "", ...api.idle].join("\n"));
+}

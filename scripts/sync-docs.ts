@@ -132,10 +132,11 @@ export function checkDocs(root: string): string[] {
 function undocumentedDependencies(root: string): string[] {
   const file = join(root, "docs/dependencies.md");
   const text = existsSync(file) ? readFileSync(file, "utf8").replace(block, "") : "";
-  const { dependencies } = JSON.parse(readFileSync(join(root, "package.json"), "utf8")) as {
+  const { dependencies, peerDependencies } = JSON.parse(readFileSync(join(root, "package.json"), "utf8")) as {
     dependencies: Record<string, string>;
+    peerDependencies?: Record<string, string>;
   };
-  return Object.keys(dependencies)
+  return Object.keys({ ...dependencies, ...peerDependencies })
     .filter((name) => !text.includes(`\`${name}\``))
     .map((name) => `docs/dependencies.md: no sentence on \`${name}\``);
 }

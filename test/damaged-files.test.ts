@@ -78,16 +78,11 @@ describe("a damaged file of ours", () => {
     const broken = '{"half": ';
     await writeFile(join(folder, "report.json"), broken);
     await assert.rejects(readReport(folder), ours(/report\.json is not JSON/));
-    await writeFile(join(folder, "studio-views.json"), broken);
-    await assert.rejects(
-      async () => readViews(new URLSearchParams(), { home: folder } as never),
-      ours(/studio-views\.json/),
-    );
-    await writeFile(join(folder, "studio-views.json"), '{"views":1}');
-    await assert.rejects(
-      async () => readViews(new URLSearchParams(), { home: folder } as never),
-      ours(/studio-views\.json/),
-    );
+    for (const damaged of [broken, '{"views":1}']) {
+      await writeFile(join(folder, "studio-views.json"), damaged);
+      const views = async () => readViews(new URLSearchParams(), { home: folder } as never);
+      await assert.rejects(views, ours(/studio-views\.json/));
+    }
     await writeFile(join(folder, "state.sqlite"), "no database ".repeat(1000));
     await assert.rejects(openSqlite(join(folder, "state.sqlite")), ours(/state\.sqlite/));
     const store = checkpointStore(join(folder, "checkpoints"));

@@ -18,8 +18,7 @@ import { engineModel } from "../src/models/engine-model.ts";
 import { corrections } from "../src/train/corrections.ts";
 import { type Credit, fromFirstFault } from "../src/train/credit.ts";
 import { fixedExamples } from "../src/train/example-source.ts";
-import type { ExtraLoss } from "../src/train/extra-loss.ts";
-import { guard } from "../src/train/guard.ts";
+import { type ExtraLoss, guard } from "../src/train/extra-loss.ts";
 import { trainRl } from "../src/train/train-rl.ts";
 import {
   failingCode,

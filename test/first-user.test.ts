@@ -159,6 +159,31 @@ describe("training", () => {
     await assert.rejects(readFile(join(out, "metrics.jsonl")), /ENOENT/);
   });
 
+  it("measures what training would take on a dry run, and trains nothing", async () => {
+    const [data, model, out] = [join(folder, "data"), join(folder, "tried"), join(folder, "dry-run")];
+    await newModel(model, data, "2048");
+    const before = await readFile(join(model, "model.safetensors"));
+    const { code, stdout } = await coa(
+      "train",
+      "sft",
+      data,
+      "--model",
+      model,
+      "--out",
+      out,
+      "--steps",
+      "50",
+      "--dry-run",
+      "--json",
+    );
+    assert.equal(code, 0);
+    const cost = JSON.parse(stdout) as Record<string, number>;
+    assert.equal(cost["steps"], 50);
+    assert.ok(cost["peakBytes"]! > 5e7 && cost["tokensPerSecond"]! > 0 && cost["minutes"]! > 0, stdout);
+    assert.deepEqual(await readFile(join(model, "model.safetensors")), before);
+    await assert.rejects(readFile(join(out, "metrics.jsonl")), /ENOENT/);
+  });
+
   it("says and exits 1 where nothing was learned, and says what it chose where nothing was told", async () => {
     const [data, model] = [join(folder, "data"), join(folder, "model")];
     await newModel(model, data, "2048");

@@ -2,29 +2,29 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, it } from "node:test";
-import { snapshotFile } from "../scripts/public-api.ts";
+import { pathToFileURL } from "node:url";
+import { reportFolder } from "../scripts/public-api.ts";
 
 const root = join(import.meta.dirname, "..");
+const { exports } = JSON.parse(readFileSync(join(root, "package.json"), "utf8")) as {
+  exports: Record<string, { types?: string } | string>;
+};
 
 describe("the public API", () => {
-  it("has the names of docs/public-api.txt; npm run check compares every signature", () => {
-    const { exports } = JSON.parse(readFileSync(join(root, "package.json"), "utf8")) as {
-      exports: Record<string, { types?: string } | string>;
-    };
-    const blocks = Object.entries(exports).flatMap(([entry, target]) => {
-      if (typeof target === "string" || !target.types) return [];
+  it("has the values of its reports; npm run check compares every field", async () => {
+    for (const [entry, target] of Object.entries(exports)) {
+      if (typeof target === "string" || !target.types || entry === "./register") continue;
       const source = target.types.replace("./dist/", "src/").replace(/\.d\.ts$/, ".ts");
-      const lists = readFileSync(join(root, source), "utf8").matchAll(/export (?:type )?\{([^}]*)\} from "/g);
-      const names = [...lists].flatMap(([, list = ""]) =>
-        list.split(",").map((item) => item.trim().split(" ").at(-1)!),
-      );
-      return [[`chain-of-agents${entry.slice(1)}`, names.filter((name) => name !== "").sort()] as const];
-    });
-    const kept = readFileSync(join(root, snapshotFile), "utf8").split("## ").slice(1);
-    const names = kept.map((block) => {
-      const [entry = "", ...lines] = block.trim().split("\n");
-      return [entry, lines.map((line) => line.slice(0, line.indexOf(":"))).sort()] as const;
-    });
-    assert.deepEqual(Object.fromEntries(blocks), Object.fromEntries(names));
+      const module = (await import(pathToFileURL(join(root, source)).href)) as object;
+      const report = readFileSync(join(root, reportFolder, `${entry === "." ? "index" : entry.slice(2)}.txt`), "utf8");
+      const values = [...report.matchAll(/^(?:function|const|class) (\w+)/gm)].map(([, name]) => name);
+      assert.deepEqual(Object.keys(module).toSorted(), [...new Set(values)].toSorted(), entry);
+    }
+  });
+  it("shows the fields of a record, so that a changed one is a changed line", () => {
+    const report = readFileSync(join(root, reportFolder, "index.txt"), "utf8");
+    const trajectory = report.slice(report.indexOf("\ntype Trajectory\n")).split("\n\n")[0]!;
+    for (const field of ["answer", "segments", "usage", "ending"])
+      assert.match(trajectory, new RegExp(`^  ${field}\\??: `, "m"));
   });
 });

@@ -40,7 +40,7 @@ describe("quickstart", () => {
     assert.equal(stages["sft"]?.["steps"], 10);
     assert.equal(stages["evaluate"]?.["team-handoff"], 1);
     for (const name of systemsOf(0)) assert.ok(table.includes(name), name);
-    assert.match(table, /RL against SFT, greedy, four in ten searches time out: /);
+    assert.match(table, /^chain-rl-failing against chain-sft-failing where four in ten searches time out: /m);
     assert.ok((await stat(join(model, "model.safetensors"))).size > 100_000);
     assert.match(await readFile(report, "utf8"), /<svg/);
   });

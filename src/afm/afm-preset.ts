@@ -1,12 +1,12 @@
 /** What the evaluations of Agent Foundation Models set, by agent: words, opening, limits and sampling. */
+
+import { readFileSync } from "node:fs";
 import type { Profile } from "../core/profile.ts";
 import type { Task } from "../core/task.ts";
-import { afmPrompt } from "./afm-prompts.ts";
 
 export interface AfmPreset {
   /** The one user message of a task; `rules` replaces the published words where given. */
   ask(task: Task, rules?: string): string;
-  /** What every step is opened with. */
   opening: string;
   maxSteps: number;
   maxTokensPerStep: number;
@@ -41,4 +41,15 @@ export function afmPreset(profile: Profile): AfmPreset {
     sampling: { temperature: 1, topP: 0.9, topK: 20 },
     notesRepeats: true,
   };
+}
+
+/** The agents that have a prompt: the code agent has one for mathematics and one for programs. */
+export type AfmAgent = "web" | "mhqa" | "math" | "program";
+
+/**
+ * The prompts that Agent Foundation Models were trained and evaluated with, word for word (Apache-2.0; docs/third-party.md).
+ * They are data, in `prompts/`: published weights answer best to the very words they know.
+ */
+export function afmPrompt(agent: AfmAgent): string {
+  return readFileSync(new URL(`./prompts/${agent}.txt`, import.meta.url), "utf8");
 }

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { fingerprint } from "../core/fingerprint.ts";
-import { type AfmAgent, afmPrompt } from "./afm-prompts.ts";
+import { type AfmAgent, afmPrompt } from "./afm-preset.ts";
 
 describe("the published prompts", () => {
   it("are kept letter by letter: an editor that strips spaces at the end of lines would change them", () => {

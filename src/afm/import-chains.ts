@@ -19,7 +19,6 @@ export interface ImportOptions {
 export interface ImportReport {
   rows: number;
   imported: number;
-  /** Rows left out, by reason. */
   refused: Record<string, number>;
   /** Rules of the profile that imported chains break, by name, in chains. */
   violations: Record<string, number>;

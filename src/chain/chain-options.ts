@@ -39,7 +39,6 @@ export const chainParts = {
   compaction: optionNames<CompactionOptions>()("summarise keepNewest maxTokens targetShare"),
 };
 
-/** What a client's tool gave back. */
 export interface ClientResult {
   output: unknown;
   /** The call failed, and the output says how. */
@@ -67,7 +66,7 @@ export interface ChainOptions {
   session?: string;
   /** Where finished steps are written, and from where a killed run resumes. */
   journal?: Journal<ChainRecord>;
-  /** What is already known of this chain, where the caller has read the journal. */
+  /** What is already known of this chain, where the caller has read the journal. @internal */
   replay?: Replay;
   /** US dollars per million tokens: of this model, or by model name. */
   prices?: Prices;
@@ -80,7 +79,6 @@ export interface ChainOptions {
   clock?: () => number;
 }
 
-/** Checks and completes the options. */
 export function chainSetup(options: ChainOptions) {
   const { model } = options;
   const { tools, prompt, language, reading } = derived(options);

@@ -116,7 +116,6 @@ function addRecord(replay: Replay, record: ChainRecord): void {
   }
 }
 
-/** Reads a journal once and sorts its records by chain. */
 export async function readReplays(journal: Journal<ChainRecord>): Promise<Map<string, Replay>> {
   const replays = new Map<string, Replay>();
   for await (const record of journal.read()) {

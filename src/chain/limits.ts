@@ -10,7 +10,6 @@ export interface Limits {
   /** Model calls, the one that asks for the answer included. */
   maxSteps: number;
   maxToolCalls: number;
-  /** Tokens one model call may write. */
   maxTokensPerCall: number;
   /** Tokens the model may write in all. */
   maxCompletionTokens: number;
@@ -51,7 +50,6 @@ export function withDefaults(limits: Partial<Limits> = {}, base: Partial<Limits>
   return { ...defaultLimits, ...base, ...Object.fromEntries(given) };
 }
 
-/** What can run out. */
 export const limitNames = [
   "steps",
   "completion-tokens",

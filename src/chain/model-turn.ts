@@ -16,7 +16,6 @@ import { type SampledToken, sampledTokens, tokensOf } from "./sampled-tokens.ts"
 /** How a call ended, as far as the chain is concerned. */
 export type TurnFinish = "stop" | "length" | "end" | "deadline";
 
-/** What was received from the model in one call, up to where the turn ended. */
 export interface ReceivedCall {
   text: string;
   tokens?: SampledToken[];
@@ -51,7 +50,6 @@ function readerOptions(profile: Profile): TagReaderOptions {
   return options;
 }
 
-/** Begins a turn. */
 export function modelTurn({ profile, firstIndex, tokenizer, onEvent, now }: TurnOptions) {
   const segments: Segment[] = [];
   const unclosed = new Set<Segment>();
@@ -146,7 +144,6 @@ export function modelTurn({ profile, firstIndex, tokenizer, onEvent, now }: Turn
     /** Everything kept so far in this turn. */
     text: () => written,
     tokens: () => sampled.ids(),
-    /** Reads one call's events into the turn. */
     async read(events: AsyncIterable<ContinueEvent>, count: (text: string) => number, promptTokens: number) {
       const before = { text: written.length, tokens: sampled.length };
       sampled.settle();
@@ -201,5 +198,4 @@ export function modelTurn({ profile, firstIndex, tokenizer, onEvent, now }: Turn
   };
 }
 
-/** A turn that is being written. */
 export type ModelTurn = ReturnType<typeof modelTurn>;

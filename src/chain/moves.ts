@@ -8,11 +8,9 @@ import { readJsonAnswer } from "../language/json-schema.ts";
 import { advance, allowedNext, type ChainState, type Profile, type TagSpec, tagSpec } from "../language/profile.ts";
 import { bodyHint } from "../language/system-prompt.ts";
 
-/** One tool tag of a turn. */
 export interface RequestedCall {
   spec: TagSpec;
   body: string;
-  /** Its place in the chain. */
   segment: number;
 }
 
@@ -100,7 +98,8 @@ export function whatNext(profile: Profile, state: ChainState): string {
   const direct = allowedNext(profile, { ...state, thought: false, openCalls: 0 });
   const names = [...new Set([...direct, ...thinking])].filter((name) => name !== profile.think);
   const preceded = names.length > 1 ? "each preceded by" : "preceded by";
-  return `Allowed next: ${names.join(", ")}${direct.includes(profile.think) ? ` (${preceded} a ${profile.think})` : ""}.`;
+  const needed = names.some((name) => !direct.includes(name));
+  return `Allowed next: ${names.join(", ")}${needed ? ` (${preceded} a ${profile.think})` : ""}.`;
 }
 
 function judgedBy(profile: Profile, tag: string): string {

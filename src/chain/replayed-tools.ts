@@ -6,8 +6,7 @@
 import { ToolError } from "../core/errors.ts";
 import type { TeamRun } from "../core/team-run.ts";
 import type { Tool } from "../core/tool.ts";
-import { callArguments } from "../language/call-body.ts";
-import { callKey } from "../language/call-key.ts";
+import { callArguments, callKey } from "../language/call-body.ts";
 import { recordedCalls, recordedTools } from "../language/recorded-tools.ts";
 
 /** The tools of these runs, answering what was recorded. */

@@ -7,9 +7,8 @@ import { defineProfile, tagNames } from "../language/profile.ts";
 import { mhqaProfile, multiProfile, webProfile } from "../language/profiles.ts";
 import { scriptedModel, tableTool } from "../testing/index.ts";
 import type { ChainOptions } from "./chain-options.ts";
-import { runChain } from "./run-chain.ts";
+import { runChain, streamChain } from "./run-chain.ts";
 import { runChains } from "./run-chains.ts";
-import { streamChain } from "./stream-chain.ts";
 
 const task = defineTask({ id: "t1", question: "Which river flows through Lyon, and how long is it?" });
 const table = { "river Lyon": "The Rhône flows through Lyon.", "Rhône length": "813 km" };

@@ -3,11 +3,11 @@
  * the next call within the limits, let the model write a turn, then answer its tool calls with observations, until it
  * answers. Nothing that model or tools do can throw out of here; how it ended is part of the trajectory.
  */
-
 import { randomUUID } from "node:crypto";
 import { checkOptions, optionNames } from "../base/work/check-options.ts";
 import { errorEnding } from "../core/ending.ts";
 import { isAbort, messageOf } from "../core/errors.ts";
+import type { ChainEvent } from "../core/events.ts";
 import type { Task } from "../core/task.ts";
 import { type Ending, type PendingCall, saidText, type Trajectory } from "../core/trajectory.ts";
 import { validateSegments } from "../language/validate.ts";
@@ -143,7 +143,6 @@ function withoutAnswer(run: ChainRun): Result {
   return { answer: null, ending: { reason: "no-answer", detail } };
 }
 
-/** The finished record of the chain. */
 function describe(run: ChainRun, { answer, ending, pending }: Result): Trajectory {
   const { context, usage, profile, policyVersion, meta } = run;
   usage.wallMs = run.elapsedMs();
@@ -168,4 +167,42 @@ function describe(run: ChainRun, { answer, ending, pending }: Result): Trajector
     ...(policyVersion === undefined ? {} : { policyVersion }),
     ...(meta ? { meta } : {}),
   };
+}
+
+const streamChainNames = optionNames<ChainOptions>()(
+  "model tools clientTools from results profile limits enforcement sampling systemPrompt id session journal replay prices compaction policyVersion meta signal onEvent clock",
+);
+
+/** Yields every event of the chain; the last is `chain-end` with the trajectory. Leaving the loop early stops the chain. */
+export async function* streamChain(task: Task, options: ChainOptions): AsyncGenerator<ChainEvent> {
+  checkOptions("streamChain", options, streamChainNames, chainParts);
+  const events: ChainEvent[] = [];
+  let wake: () => void = () => {};
+  let finished = false;
+  const controller = new AbortController();
+  const running = runChain(task, {
+    ...options,
+    signal: AbortSignal.any([controller.signal, ...(options.signal ? [options.signal] : [])]),
+    onEvent(event) {
+      options.onEvent?.(event);
+      events.push(event);
+      wake();
+    },
+  }).finally(() => {
+    finished = true;
+    wake();
+  });
+  running.catch(() => {});
+  try {
+    for (;;) {
+      while (events.length > 0) yield events.shift()!;
+      if (finished) break;
+      await new Promise<void>((resolve) => {
+        wake = resolve;
+      });
+    }
+    await running;
+  } finally {
+    controller.abort();
+  }
 }

@@ -6,9 +6,9 @@
 
 import { randomUUID } from "node:crypto";
 import { checkOptions, optionNames } from "../base/work/check-options.ts";
-import { limitedModel } from "../base/work/limited-model.ts";
 import { asTheyEnd, semaphore } from "../base/work/limiter.ts";
 import { sampleSeed } from "../base/work/random.ts";
+import { limitedModel } from "../base/work/wrap-model.ts";
 import type { Task } from "../core/task.ts";
 import type { Trajectory } from "../core/trajectory.ts";
 import { type ChainOptions, chainParts, chainSetup } from "./chain-options.ts";
@@ -16,7 +16,6 @@ import { emptyReplay, readReplays } from "./chain-record.ts";
 import { runPrepared } from "./run-chain.ts";
 
 export interface ChainsOptions extends Omit<ChainOptions, "id" | "replay"> {
-  /** Model calls in flight. */
   concurrency?: number;
   /** Chains that have begun and not ended; by default four for each model call. */
   maxLive?: number;

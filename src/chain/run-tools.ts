@@ -6,8 +6,7 @@
 import { isAbort, messageOf } from "../core/errors.ts";
 import type { Tool, ToolContext } from "../core/tool.ts";
 import type { PendingCall, Segment } from "../core/trajectory.ts";
-import { type ReadCalls, readCallBody } from "../language/call-body.ts";
-import { callKey } from "../language/call-key.ts";
+import { callKey, type ReadCalls, readCallBody } from "../language/call-body.ts";
 import { errorText, joinOutputs, neutralFor, outputText } from "../language/observation.ts";
 import { type ChainRun, observe, record } from "./chain-run.ts";
 import { DeadlineError, withDeadline } from "./deadline.ts";

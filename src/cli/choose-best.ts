@@ -3,9 +3,9 @@ import { UsageError } from "../core/errors.ts";
 import type { ChatModel, ChatRequest } from "../core/model.ts";
 import type { Profile } from "../core/profile.ts";
 import type { System } from "../core/system.ts";
-import { bestOf, checkedEnough } from "../evaluate/best-of.ts";
+import { bestOf } from "../evaluate/best-of.ts";
 import { chainResult } from "../evaluate/chain-system.ts";
-import { byCheck, byMajority, type Choose } from "../evaluate/choose.ts";
+import { byMajority, type Choose } from "../evaluate/choose.ts";
 import { byJudge } from "../evaluate/judge-choice.ts";
 import { openaiCompatible } from "../models/openai-compatible.ts";
 import type { BestOfChains } from "../serve/best-of-chains.ts";
@@ -23,16 +23,16 @@ function openChoice(
   settings: Section<"choose">,
   session: Session,
   answering?: ChatModel,
-): { n: number; enough?: number; way: string; judge?: ChatModel; choose: Choose } | undefined {
-  const { bestOf: n, enough, model, baseUrl: baseURL } = settings;
+): { n: number; way: string; judge?: ChatModel; choose: Choose } | undefined {
+  const { bestOf: n, model, baseUrl: baseURL } = settings;
   if (n === undefined) return undefined;
   const named = model !== undefined || baseURL !== undefined;
   const judge = named ? session.closeAtEnd(openaiCompatible({ baseURL, model })) : answering;
   const way = settings.by ?? (judge ? "judge" : "majority");
   if (way === "judge" && !judge)
     throw new UsageError("--choose judge needs a model that chats: name one with --set choose.model=<name>");
-  const choose: Choose = way === "judge" ? byJudge(judge!) : way === "check" ? byCheck() : byMajority();
-  return { n, enough, way, judge, choose };
+  const choose: Choose = way === "judge" ? byJudge(judge!) : byMajority();
+  return { n, way, judge, choose };
 }
 
 /** The system as the settings want it: as it is, or run several times with a choice. */
@@ -44,12 +44,12 @@ export function openBestOf(
 ): System {
   const choice = openChoice(settings, session, answering);
   if (!choice) return system;
-  const { n, enough, way, judge, choose } = choice;
+  const { n, way, judge, choose } = choice;
   const model = way === "judge" ? judge!.name : undefined;
   return {
-    ...bestOf(system, n, choose, { enough }),
+    ...bestOf(system, n, choose),
     name: `${system.name}-best-of-${n}`,
-    identity: { ...system.identity, bestOf: { n, enough, way, model } },
+    identity: { ...system.identity, bestOf: { n, way, model } },
   };
 }
 
@@ -62,10 +62,9 @@ export function openServedBestOf(
 ): BestOfChains | undefined {
   const choice = openChoice(settings, session, answering);
   if (!choice) return undefined;
-  const { n, enough, choose } = choice;
+  const { n, choose } = choice;
   return {
     n,
-    ...(enough !== undefined && { isEnough: (chain) => checkedEnough(chainResult(profile, chain), enough) }),
     async choose(task, candidates, signal) {
       const results = candidates.map((chain) => chainResult(profile, chain));
       return choose(task, results, { signal });

@@ -7,7 +7,6 @@ import { labProfile, wideLabProfile } from "../lab/profile.ts";
 import { type Profile, readProfile } from "../language/profile.ts";
 import { builtInProfiles } from "../language/profiles.ts";
 
-/** Every profile that has a name. */
 export const namedProfiles: Readonly<Record<string, Profile>> = {
   ...builtInProfiles,
   lab: labProfile,

@@ -52,12 +52,10 @@ export async function loadConfig(): Promise<Configured> {
   return configured;
 }
 
-/** What was probably meant by a setting that a section does not have. */
 export function meantSetting(section: string, name: string): string {
   return meant(name, Object.keys(sections[section as keyof typeof sections].settings), `coa help settings ${section}`);
 }
 
-/** What was probably meant by a name, or where the names are listed. */
 export function meant(name: string, names: readonly string[], list = "coa help settings"): string {
   const near = nearestName(name, names);
   return near === undefined ? `. See: ${list}` : `: did you mean ${near}?`;

@@ -33,6 +33,8 @@ export interface OpenChain extends OpenWork {
   model: Model & Partial<ChatModel>;
   chat?: ChatModel;
   folder?: string;
+  /** How the model was taught, where its folder says. */
+  use?: ModelUse;
   /** What chains of this model are run with. */
   defaults: Pick<ChainOptions, "systemPrompt" | "limits">;
 }

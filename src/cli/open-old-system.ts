@@ -1,8 +1,14 @@
 /** The system that a chain is to replace, opened from settings: as a shadow that answers, or as a fallback that is asked when needed. */
+import { openWorkspace } from "../base/files/workspace.ts";
 import { UsageError } from "../core/errors.ts";
+import { fingerprint } from "../core/fingerprint.ts";
 import { defineTask } from "../core/task.ts";
+import { modelFingerprint } from "../engines/embedded/files/model-fingerprint.ts";
 import { openaiCompatible } from "../models/openai-compatible.ts";
 import type { OldSystemOptions } from "../serve/old-system.ts";
+import { openAudit } from "../switch/audit.ts";
+import { readCascade } from "../switch/cascade.ts";
+import { shareOf } from "./commands/cascade-fit.ts";
 import { openGrader } from "./commands/eval-grading.ts";
 import type { Session } from "./session.ts";
 import type { Settings } from "./settings/index.ts";
@@ -12,18 +18,46 @@ export async function openOldSystem(
   settings: Settings<"serve" | "judge" | "grader">,
   session: Session,
 ): Promise<OldSystemOptions> {
-  const { shadow, fallback, oldModel: model } = settings.serve;
-  const baseURL = shadow ?? fallback;
-  if (baseURL === undefined) return {};
+  const { shadow, fallback, oldModel } = settings.serve;
+  const named = shadow ?? fallback;
+  if (named === undefined) return {};
   if (shadow !== undefined && fallback !== undefined)
     throw new UsageError("--shadow answers every request, so --fallback would never be asked: give one of them");
-  const old = session.closeAtEnd(openaiCompatible({ baseURL, model }));
-  if (fallback !== undefined) return { fallback: old };
+  const where = /^https?:/.test(named) ? { baseURL: named, model: oldModel } : { model: named };
+  const old = session.closeAtEnd(openaiCompatible(where));
   const kind = settings.judge.model === undefined ? "qa" : "judge";
   const { grader } = await openGrader(settings, session, [defineTask({ id: "shadow", question: "?", kind })]);
+  const agree: OldSystemOptions["agree"] = async ({ id, question }, answer, ours) =>
+    (await grader(defineTask({ id, question, answers: [answer], kind }), ours)).correct;
+  return { ...(fallback === undefined ? { shadow: old } : { fallback: old }), agree };
+}
+
+/** The cascade of a model's folder, with its audit; the promise is for these weights and this temperature alone. */
+export async function openCascade(
+  { serve, model }: Settings<"serve" | "model">,
+  folder: string | undefined,
+  session: Session,
+): Promise<Pick<OldSystemOptions, "cascade">> {
+  if (!serve.cascade) return {};
+  const cascade = folder === undefined ? undefined : await readCascade(folder);
+  if (!cascade || folder === undefined)
+    throw new UsageError("the model's folder has no cascade.json: fit one with coa cascade fit");
+  if ((await modelFingerprint(folder)) !== cascade.model)
+    throw new UsageError(`the cascade in ${folder} was fitted for other weights: fit it again`);
+  if (model.temperature !== cascade.temperature)
+    throw new UsageError(`the cascade was fitted at temperature ${cascade.temperature}: serve with --temperature ${cascade.temperature}`); // biome-ignore format: one refusal
+  const name = fingerprint(JSON.stringify(cascade));
+  const file = (await openWorkspace()).path("switch", "audit.jsonl");
+  const audit = session.closeAtEnd(await openAudit(cascade, { name, share: shareOf(serve.audit, "--audit"), file }));
   return {
-    shadow: old,
-    agree: async ({ id, question }, answer, ours) =>
-      (await grader(defineTask({ id, question, answers: [answer], kind }), ours)).correct,
+    cascade: {
+      cascade,
+      audit,
+      name,
+      whenDown: serve.whenDown,
+      perHour: serve.maxEscalations,
+      onAlert: ({ kind, audited, differing, bound }) =>
+        session.note(`ALERT: of ${audited} audited answers ${differing} differ from the old system, the promise allows ${(100 * bound).toFixed(1)} %: questions of the kind "${kind}" now go to the old system`), // biome-ignore format: one sentence
+    },
   };
 }

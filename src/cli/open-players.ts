@@ -13,12 +13,10 @@ import type { Session } from "./session.ts";
 import { list } from "./setting.ts";
 import type { SectionName, Settings } from "./settings/index.ts";
 
-/** Flags of the playground. */
 export const playFlags = {
   model: list("A model for the playground, or the address of a running coa serve (its key: COA_API_KEY); repeat it for two side by side (default: the shipped one in a lab world)", { valueName: "folder|name|url", group: "model" }),
 } as const satisfies Options; // biome-ignore format: one flag a line
 
-/** Sections that the playground's chains read. */
 export const playSections = ["model", "chain", "tools"] as const satisfies SectionName[];
 
 type PlaySettings = Settings<(typeof playSections)[number]>;
@@ -90,7 +88,6 @@ async function labOf(name: string | undefined, { model, chain, tools }: PlaySett
 
 const isAddress = (name: string) => /^https?:\/\//.test(name);
 
-/** A server that runs already. */
 function servedPlayer(url: string): Player {
   const base = url.replace(/\/+$/, "").replace(/\/v1$/, "");
   const key = process.env["COA_API_KEY"];

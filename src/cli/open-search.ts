@@ -8,13 +8,13 @@ import type { Journal } from "../core/journal.ts";
 import { type LocalIndex, openIndex } from "../tools/local-index/open-index.ts";
 import { cachedSearch, type SearchRecord } from "../tools/search/cached-search.ts";
 import { indexProvider } from "../tools/search/index-provider.ts";
-import type { SearchProvider } from "../tools/search/search-provider.ts";
 import {
   type WebProviderName,
   webProviderFromEnvironment,
   webProviderNames,
   webProviderVariables,
 } from "../tools/search/web-providers.ts";
+import type { SearchProvider } from "../tools/search/web-search.ts";
 import type { Session } from "./session.ts";
 import type { Section } from "./settings/index.ts";
 

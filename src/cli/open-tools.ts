@@ -19,8 +19,8 @@ import { crawlPage } from "../tools/crawl/crawl-page.ts";
 import { pageFetcher } from "../tools/crawl/fetch-page.ts";
 import { politeFetch } from "../tools/crawl/polite-fetch.ts";
 import { summarisePage } from "../tools/crawl/summarise-page.ts";
-import { documentFetch } from "../tools/local-index/document-fetch.ts";
 import { indexCorpus, isIndexOf } from "../tools/local-index/index-corpus.ts";
+import { documentFetch } from "../tools/local-index/open-index.ts";
 import { connectMcp } from "../tools/mcp/connect-mcp.ts";
 import { chooseSandbox } from "../tools/sandbox/choose-sandbox.ts";
 import { benchmarkBlocklist, blocklist } from "../tools/search/blocklist.ts";
@@ -58,7 +58,6 @@ const makers: Record<string, (settings: ToolSettings, session: Session) => Promi
   visual_inspector: openVisualInspector,
 };
 
-/** Opens the wanted tools. */
 export async function openTools(given: ToolSettings, session: Session): Promise<OpenTools> {
   const settings = await withDocuments(given, session);
   const names = settings.names.flatMap((text) => text.split(",").map((name) => name.trim())).filter(Boolean);

@@ -8,7 +8,6 @@ import { sequenceToExample } from "../dataset/training-sequence.ts";
 
 export type OpenedDataset = Awaited<ReturnType<typeof openDataset>>;
 
-/** All examples of a dataset, in its order. */
 export async function readExamples(dataset: OpenedDataset): Promise<Example[]> {
   const examples: Example[] = [];
   for await (const sequence of dataset.sequences()) examples.push(sequenceToExample(sequence));

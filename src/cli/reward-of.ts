@@ -3,7 +3,6 @@ import type { Profile } from "../core/profile.ts";
 import { outcomeReward } from "../graders/reward.ts";
 import type { Section } from "./settings/index.ts";
 
-/** The reward that the settings describe. */
 export function rewardOf(settings: Section<"reward">, grader: Grader, profile: Profile): Reward {
   const { formatFactor: rule, overlongTokens: tokens, overlong: how } = settings;
   const format = rule === undefined ? undefined : rule === "strict" ? { rule, profile } : { rule };

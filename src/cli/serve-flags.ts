@@ -1,10 +1,14 @@
 /** What all servers share: where they listen, who may call, how they stop. */
+
+import { once } from "node:events";
 import { accessOf } from "../base/http/access.ts";
+import { readyLine } from "../base/http/listen.ts";
 import { printable } from "../core/printable.ts";
 import { readKeys, type ServeKey } from "../serve/keys.ts";
 import { requestLog } from "../serve/request-log.ts";
-import type { PortOptions } from "../serve/serve.ts";
-import type { ServeOptions } from "../serve/served-handler.ts";
+import { type PortOptions, serve } from "../serve/serve.ts";
+import type { ServedHandler, ServeOptions } from "../serve/served-handler.ts";
+import type { Output } from "./output.ts";
 import { whole } from "./setting.ts";
 import type { Section } from "./settings/index.ts";
 
@@ -27,8 +31,8 @@ export async function keysOf(file: string | undefined): Promise<ServeKey[]> {
 /** The settings as options of a server. */
 export async function portOptions(
   settings: Section<"server">,
-): Promise<PortOptions & ServeOptions & { drainMs: number }> {
-  const { port, host, apiKeyFile, cors, publicHosts, maxBodyMb, drainSeconds, log } = settings;
+): Promise<PortOptions & ServeOptions & { drainMs: number; graceMs: number }> {
+  const { port, host, apiKeyFile, cors, publicHosts, maxBodyMb, drainSeconds, graceSeconds, log } = settings;
   return {
     port,
     host,
@@ -36,6 +40,21 @@ export async function portOptions(
     access: accessOf(host, { ...(cors.length > 0 && { origins: cors }), ...(publicHosts.length > 0 && { hosts: publicHosts }) }), // biome-ignore format: one rule
     maxBodyBytes: maxBodyMb * 2 ** 20,
     drainMs: drainSeconds * 1000,
+    graceMs: graceSeconds * 1000,
     onRequest: requestLog(log, (line) => process.stderr.write(`${printable(line)}\n`)),
   };
+}
+
+/** Serves until the signal aborts. */
+export async function runServer(
+  served: ServedHandler,
+  { drainMs, graceMs, port, host }: PortOptions & { drainMs: number; graceMs: number },
+  { out, signal, json }: { out: Output; signal: AbortSignal; json: boolean },
+): Promise<number> {
+  const server = await serve(served, { port, host });
+  if (json) out.json({ ready: server.origin });
+  else out.print(readyLine(server.origin));
+  if (!signal.aborted) await once(signal, "abort");
+  await server.stop(drainMs, graceMs);
+  return 0;
 }

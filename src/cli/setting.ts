@@ -49,7 +49,6 @@ export interface Setting<T = unknown> extends About, Bounds {
 
 type Typed<T, A> = Setting<A extends { default: T } ? T : T | undefined>;
 
-/** A text. */
 export function text<const A extends About & { default?: string }>(describe: string, about?: A): Typed<string, A> {
   return { kind: "text", describe, ...about } as Typed<string, A>;
 }
@@ -63,7 +62,6 @@ export function choice<const C extends string, const A extends About & { default
   return { kind: "text", describe, choices, ...about } as unknown as Typed<C, A>;
 }
 
-/** A number within bounds. */
 export function number<const A extends About & Bounds & { default?: number }>(
   describe: string,
   about?: A,

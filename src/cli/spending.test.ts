@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, it } from "node:test";
 import type { ChatModel } from "../core/model.ts";
-import { readSettings } from "./read-settings.ts";
+import { readSettings } from "./command.ts";
 import { inSession } from "./session.ts";
 import { openLedger } from "./spending.ts";
 
@@ -21,7 +21,7 @@ describe("openLedger", () => {
     const folder = await mkdtemp(join(tmpdir(), "coa-ledger-"));
     try {
       // A call costs 1000 x 1 + 500 x 2 millionths of a dollar.
-      const flags = { price: ["1,2"], maxUsd: 0.005, ledger: join(folder, "spending.jsonl") };
+      const flags = { price: ["1,2"], maxUsd: 0.005, maxTokens: undefined, ledger: join(folder, "spending.jsonl") };
       await inSession(shared, async (session) => {
         const first = await openLedger(flags, session);
         const watched = first.watch(model);

@@ -8,6 +8,7 @@ import { CoaError, UsageError } from "../core/errors.ts";
 import type { Journal } from "../core/journal.ts";
 import type { CallUsage, Price } from "../core/model.ts";
 import { addCall, callCost, emptyUsage, type Usage } from "../core/usage.ts";
+import { count } from "../report/format-figures.ts";
 import { priceOf } from "./prices.ts";
 import type { Session } from "./session.ts";
 import type { Section } from "./settings/index.ts";
@@ -22,7 +23,7 @@ export interface Ledger {
 
 /** Opens the ledger that the settings describe. */
 export async function openLedger(
-  { price: prices, maxUsd: most, ledger }: Section<"spending">,
+  { price: prices, maxUsd: most, maxTokens, ledger }: Section<"spending">,
   session: Session,
 ): Promise<Ledger> {
   const price = priceOf(prices);
@@ -33,23 +34,30 @@ export async function openLedger(
   const journal = ledger === undefined ? undefined : session.closeAtEnd(await jsonlJournal<CallUsage>(ledger));
   const usage = emptyUsage();
   for await (const call of journal?.read() ?? []) addCall(usage, call, { costUsd: callCost(call, price) });
-  return { price, usage, watch: (model) => watched(model, { price, most, usage, journal }) };
+  return { price, usage, watch: (model) => watched(model, { price, most, maxTokens, usage, journal }) };
 }
 
 interface SpendingLimit {
   price: Price | undefined;
   most: number | undefined;
+  maxTokens: number | undefined;
   usage: Usage;
   journal: Journal<CallUsage> | undefined;
 }
 
-function watched<M extends AnyModel>(model: M, { price, most, usage, journal }: SpendingLimit): M {
+function watched<M extends AnyModel>(model: M, { price, most, maxTokens, usage, journal }: SpendingLimit): M {
   return wrapModel(model, {
     async chat(request, next) {
       if (most !== undefined && usage.costUsd >= most)
         throw new CoaError(
           "model",
           `$${usage.costUsd.toFixed(4)} is spent, and --max-usd is ${most}. Allow more and start again: what is done is kept`,
+          { code: "budget-spent" },
+        );
+      if (maxTokens !== undefined && usage.billedTokens >= maxTokens)
+        throw new CoaError(
+          "model",
+          `${count(usage.billedTokens)} tokens are used, and the limit is ${count(maxTokens)}, twice what was estimated. Start again to allow as much once more: what is done is kept`,
           { code: "budget-spent" },
         );
       const reply = await next(request);

@@ -1,6 +1,6 @@
 /**
- * What a person decided about a chain: keep it, drop it, or put other words into some of its segments. Annotations are
- * only ever appended; of those for one chain the last one counts. Each names the chain by its id and by a hash of its
+ * What a person decided about a chain: keep it, drop it, or put other words into some of its segments; in review, or as a
+ * user of the served model. Annotations are only ever appended; of those for one chain the last one counts. Each names the chain by its id and by a hash of its
  * words, so that a new chain with an old id does not get the old decision.
  */
 
@@ -20,7 +20,25 @@ const editSchema = z.object({ segment: z.number().int().nonnegative(), text: z.s
 /** Other words for one segment. */
 export type SegmentEdit = z.infer<typeof editSchema>;
 
-const base = { version: z.literal(1), target: targetSchema, at: z.string() };
+export const feedbackSchema = z.object({
+  /** From 0 (wrong) to 1 (right). */
+  score: z.number().min(0).max(1).optional(),
+  label: z.string().min(1).max(200).optional(),
+  /** The answer that would have been right. */
+  correction: z.string().trim().min(1).max(100_000).optional(),
+  comment: z.string().min(1).max(10_000).optional(),
+});
+
+/** What a user said about an answer. */
+export type Feedback = z.infer<typeof feedbackSchema>;
+
+const base = {
+  version: z.literal(1),
+  target: targetSchema,
+  at: z.string(),
+  /** What a user of the served model said, where this was made of it. */
+  feedback: feedbackSchema.optional(),
+};
 
 export const annotationSchema = z.discriminatedUnion("verdict", [
   z.object({ ...base, verdict: z.literal("keep") }),
@@ -29,15 +47,15 @@ export const annotationSchema = z.discriminatedUnion("verdict", [
   z.object({ ...base, verdict: z.literal("edit"), edits: z.array(editSchema).min(1) }),
   /** Takes back what was decided before. */
   z.object({ ...base, verdict: z.literal("undo") }),
+  /** Decides nothing: what was decided before stays. */
+  z.object({ ...base, verdict: z.literal("note") }),
 ]);
 
 /** One decision of a person about a chain. */
 export type Annotation = z.infer<typeof annotationSchema>;
 
-/** Which chain an annotation is about. */
 export type AnnotationTarget = z.infer<typeof targetSchema>;
 
-/** A hash of a chain's question and its segments. */
 export function chainHash({ prompt, segments }: Pick<Trajectory, "prompt" | "segments">): string {
   const asked = prompt.map(({ role, content }) => [role, content]);
   return fingerprint(JSON.stringify([asked, trajectoryText(segments)]));

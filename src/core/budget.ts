@@ -25,9 +25,7 @@ export const budgets = {
   request: { bytes: 20 * 2 ** 20, items: 1_000_000, depth, ms: 600_000 },
   /** What another server answers; the time is that of its silence. */
   reply: { bytes: 64 * 2 ** 20, items: 1_000_000, depth, ms: 120_000 },
-  /** One event of a stream. */
   event: { bytes: 16 * 2 ** 20, items: 250_000, depth, ms: 120_000 },
-  /** One line of a file. */
   line: { bytes: 256 * 2 ** 20, items: 16_000_000, depth, ms: 600_000 },
   /** One text that a tokenizer from elsewhere splits and merges. */
   tokens: { bytes: 256 * 2 ** 20, items: 2 ** 26, depth: 1, ms: 20_000 },

@@ -8,7 +8,6 @@ import { lazySchema } from "./lazy-schema.ts";
  */
 export const filterDecisionSchema = lazySchema((z) =>
   z.object({
-    /** Name of the filter. */
     stage: z.string(),
     kept: z.boolean(),
     reason: z.string().optional(),
@@ -30,7 +29,6 @@ export const rolloutFiguresSchema = lazySchema((z) =>
     /** Rollouts of one task in one step are compared with each other. */
     group: z.string(),
     advantage: z.number().optional(),
-    /** What its reward was compared with. */
     baseline: z.number().optional(),
     kept: z.boolean(),
     /** Why it was not used: `all-right`, `all-wrong`, `uncredited`, `unjudged`, `too-long`, `stale`… */
@@ -61,6 +59,17 @@ export const servedSchema = lazySchema((z) =>
     shadow: oldAnswerSchema.extend({ agrees: z.boolean().nullable() }).optional(),
     /** The old system was asked because the chain had no answer, or not a sure one: `no-answer`, `error`, `low-check`. */
     fallback: oldAnswerSchema.extend({ reason: z.string() }).optional(),
+    /** Which way a cascade's answer came: from the model, from the old system, or from the model because the old system was down. */
+    cascade: z
+      .object({
+        via: z.enum(["model", "old", "model-unsure"]),
+        kind: z.string(),
+        score: z.number().nullable(),
+        reason: z.string().optional(),
+      })
+      .optional(),
+    /** Which version of the model answered, where several serve. */
+    version: z.string().optional(),
     /** It was chosen among `n` chains; `chosen` is null where none has an answer. */
     bestOf: z.object({ n: z.number(), chosen: z.number().nullable(), reason: z.string() }).optional(),
   }),

@@ -15,7 +15,6 @@
 export interface Example {
   input: Int32Array; // [token]
   targets: Int32Array; // [token], full sequence shifted left by one
-  /** Cross-entropy weight of each target. */
   weights?: Float32Array; // [token]
   /** Log-probability of each target under the policy that sampled it. */
   oldLogprobs?: Float32Array; // [token]
@@ -38,7 +37,6 @@ export type LossSpec = (
   temperature?: number;
 };
 
-/** What an engine makes of one loss. */
 export interface LossCapability {
   /**
    * How token losses become one number. `sum`: over all tokens since the last step. `sequence-mean`: mean over each example's
@@ -116,7 +114,6 @@ export interface Sampler {
   /** What it samples is trained on as it was sampled, so a grammar, which would change the distribution, is refused. */
   readonly exact?: true;
   sample(request: SampleRequest): Promise<Sample>;
-  /** Forgets a session's cache. */
   endSession?(sessionKey: string): void;
 }
 
@@ -141,7 +138,6 @@ export interface PassOptions {
 export interface ForwardResult {
   /** Log-probability of each target, at the loss's temperature; 0 where `forwardBackward` left it out. */
   logprobs: Float32Array[]; // [example][token]
-  /** What else the engine says. */
   metrics?: Record<string, number>;
 }
 
@@ -160,7 +156,6 @@ export interface OptimizerStep {
 /** Where a saved state is: a folder on this machine, or an address that the engine's server understands. */
 export type StateRef = string;
 
-/** Trains one policy. */
 export interface Engine {
   readonly name: string;
   readonly capabilities: EngineCapabilities;

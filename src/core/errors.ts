@@ -90,7 +90,6 @@ export class StoppedError extends CoaError {
   }
 }
 
-/** A hint in the library's words. */
 function hintAsOption({ option, value, purpose }: Hint): string {
   const set = value === undefined ? `Set \`${option}\`` : `Set \`${option}: ${JSON.stringify(value)}\``;
   return `${set}${purpose ? ` ${purpose}` : ""}.`;

@@ -15,7 +15,6 @@ export const gradeSchema = z.object({
   confidence: z.number().optional(),
 });
 
-/** The verdict on an answer. */
 export type Grade = z.infer<typeof gradeSchema>;
 
 export type Grader = (task: Task, answer: string | null, options?: { signal?: AbortSignal }) => Promise<Grade> | Grade;

@@ -1,6 +1,5 @@
 /** Reads JSON that somebody else wrote: every value may be missing or of another type, and none of that is an error. */
 
-/** A JSON object with unknown fields. */
 export type Json = Record<string, unknown>;
 
 /**

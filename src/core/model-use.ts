@@ -36,5 +36,4 @@ export const modelUseSchema = z.object({
 /** How a model is to be used, as it was taught. */
 export type ModelUse = z.infer<typeof modelUseSchema>;
 
-/** One step of a model's training. */
 export type ModelTraining = z.infer<typeof trainingSchema>;

@@ -52,14 +52,12 @@ export type ContinueEvent =
     };
 
 export interface ModelCapabilities {
-  /** Returns token ids and log-probabilities. */
   tokens: boolean;
   /** Whether it takes token masks (`allowedTokens`). */
   grammar: "none" | "masks";
   contextWindow?: number;
 }
 
-/** Continues a chain. */
 export interface Model {
   readonly name: string;
   readonly capabilities: ModelCapabilities;
@@ -108,7 +106,6 @@ export interface ChatReply {
   responseId?: string;
 }
 
-/** Answers messages, and may call tools. */
 export interface ChatModel {
   readonly name: string;
   chat(request: ChatRequest): Promise<ChatReply>;

@@ -117,7 +117,6 @@ const toolDescriptionSchema = lazySchema((z) =>
   z.object({
     name: z.string(),
     description: z.string(),
-    /** JSON Schema of the input. */
     inputSchema: z.record(z.string(), z.unknown()),
   }),
 );

@@ -30,7 +30,7 @@ export interface SandboxResult {
 
 /** What separates hostile code from the machine. */
 export interface SandboxLevel {
-  /** `pyodide`, `bubblewrap`, `nsjail`, `remote`, `quickjs`. */
+  /** `pyodide`, `bubblewrap`, `nsjail`, or a name of your own. */
   kind: string;
   /** `strong`: separate kernel namespaces or a remote machine. `moderate`: language runtime plus process permissions. */
   strength: "strong" | "moderate";

@@ -9,7 +9,6 @@ import type { Usage } from "./usage.ts";
 
 /** The longest sequence of work in which each part waited for the one before it. */
 export interface CriticalPath {
-  /** Model turns on the path. */
   rounds: number;
   /** Milliseconds of model and slowest tool on the path; 0 where a recording has no times. */
   ms: number;
@@ -28,16 +27,15 @@ export interface SystemResult {
   answer: string | null;
   ending: Ending;
   usage: Usage;
-  /** Turns that had to wait for each other, and the time along them; absent where nothing is known of how it went. */
+  /** Turns that had to wait for each other, and the time along them; absent where nothing is known of how it went. @internal */
   path?: CriticalPath;
-  /** Calls of each tool. */
   toolCalls: Record<string, number>;
   /** Billed tokens of each agent role, or of each tag of a chain. */
   tokensByRole: Record<string, number>;
+  /** Times that the model broke the form of its language: a call that can't be read, a tag out of order. */
+  formatErrors?: number;
   /** The score that the system's own check gave the answer, where it checks; higher is surer. */
   check?: number;
-  /** The same score, moved towards its neighbour by the chance that it would not have been written; where the model tells. */
-  sureness?: number;
   /** Calls that a recording answered, and those it lacked; absent where the tools were live. */
   replayed?: { calls: number; missing: number };
   /** Where the answer was chosen among several: which one, why, and all of them. */

@@ -18,7 +18,6 @@ export const codeTests = lazySchema((z) =>
     /** stdin text, or for a function a JSON array of arguments (one JSON value per line is accepted too). */
     inputs: z.array(z.string()),
     outputs: z.array(z.string()),
-    /** Further right outputs of each test. */
     alsoRight: z.array(z.array(z.string())).optional(),
     /** Printed numbers may be off by the larger of the two. */
     tolerance: z.object({ absolute: z.number().optional(), relative: z.number().optional() }).optional(),
@@ -41,7 +40,6 @@ export type CodeTests = z.infer<typeof codeTests>;
 export const rightnesses = ["task file", "feedback", "judge", "assumed"] as const;
 export type Rightness = (typeof rightnesses)[number];
 
-/** Reads a task. */
 export const taskSchema = lazySchema((z) =>
   z.object({
     version: z.literal(1),
@@ -78,7 +76,6 @@ export const taskSchema = lazySchema((z) =>
       .optional(),
     /** Ids of the documents that it was made from. */
     documents: z.array(z.string()).optional(),
-    /** A picture comes with the question. */
     hasImage: z.boolean().optional(),
     /** When it was first published, as ISO 8601. */
     date: z.string().optional(),

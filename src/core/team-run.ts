@@ -98,7 +98,6 @@ export type TeamStep = z.infer<typeof teamStepSchema>;
 const teamEndingSchema = lazySchema((z) => endingSchema.extend({ verified: z.boolean().optional() }));
 export type TeamEnding = z.infer<typeof teamEndingSchema>;
 
-/** Reads a team run. */
 export const teamRunSchema = lazySchema((z) =>
   z.object({
     version: z.literal(1),

@@ -10,12 +10,10 @@ export interface Tokenizer {
   decode(tokens: readonly number[]): string;
   /** The exact bytes of one token, for streaming and for masks. */
   tokenBytes(token: number): Uint8Array;
-  /** The id of a special-token string, where there is one. */
   specialToken(text: string): number | undefined;
   readonly specialTokens: ReadonlyMap<string, number>;
   readonly endOfTurn: readonly number[];
   /** The chat template's rendering, up to where the model starts writing. */
   encodePrompt(prompt: readonly Message[]): number[];
-  /** Writes tokenizer.json and tokenizer_config.json. */
   save(folder: string): Promise<void>;
 }

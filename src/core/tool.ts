@@ -51,14 +51,17 @@ export interface Tool<Input = any> {
   stateful?: boolean;
 }
 
-interface ToolDefinition {
+export interface ToolDefinition {
   name: string;
   description: string;
   timeoutMs?: number;
   stateful?: boolean;
 }
 
-type Execute<Schema extends z.ZodType> = (input: z.output<Schema>, context: ToolContext) => Promise<unknown> | unknown;
+export type Execute<Schema extends z.ZodType> = (
+  input: z.output<Schema>,
+  context: ToolContext,
+) => Promise<unknown> | unknown;
 
 /**
  * Defines a tool from a zod schema; the input type of its function follows from it. The AI SDK's words (`inputSchema`,

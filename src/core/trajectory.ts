@@ -20,7 +20,6 @@ export const looseText = "text";
 const segmentSchema = lazySchema((z) =>
   z.object({
     tag: z.string(),
-    /** The body between the tags. */
     text: z.string(),
     /** Who wrote it: the model, a tool (an observation), or the runtime (a request to answer now, a format error). */
     by: z.enum(["model", "tool", "runtime"]),
@@ -110,7 +109,6 @@ export type PendingCall = z.infer<typeof pendingCallSchema>;
 const distilledSchema = lazySchema((z) =>
   z.object({
     topology: z.string(),
-    /** Which recorder the run came from. */
     source: z.string(),
     filledThoughts: z.number(),
     filledChecks: z.number(),
@@ -127,7 +125,6 @@ const distilledSchema = lazySchema((z) =>
 );
 export type Distilled = z.infer<typeof distilledSchema>;
 
-/** Reads a trajectory. */
 export const trajectorySchema = lazySchema((z) =>
   z.object({
     version: z.literal(1),
@@ -159,7 +156,6 @@ export const trajectorySchema = lazySchema((z) =>
     distilled: distilledSchema.optional(),
     /** Every step of the team that the chain does not show, and why. */
     leftOut: z.array(z.object({ agent: z.string(), step: z.string(), reason: z.string() })).optional(),
-    /** What each filter measured and decided. */
     decisions: z.array(filterDecisionSchema).optional(),
     rollout: rolloutFiguresSchema.optional(),
     /** Which policy version sampled it, in RL; segments say so where it changed on the way. */
@@ -218,7 +214,6 @@ export function writtenForm(segment: Segment): string {
   return segment.tag === looseText ? segment.text : `<${segment.tag}>${segment.text}</${segment.tag}>`;
 }
 
-/** Whether its closing tag was written. */
 export function isClosed({ tag, raw }: Segment): boolean {
   return raw === undefined || raw.trimEnd().endsWith(`</${tag}>`);
 }

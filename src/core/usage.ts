@@ -18,7 +18,6 @@ export const usageSchema = lazySchema((z) => {
     cachedTokens: amount,
     /** Completion tokens that were hidden reasoning, where the server says so. */
     reasoningTokens: amount.default(0),
-    /** Prompt + completion over all calls. */
     billedTokens: amount,
     /** Tokens never seen before in this run: new prompt text once, plus completions. */
     computedTokens: amount,
@@ -30,7 +29,6 @@ export const usageSchema = lazySchema((z) => {
 });
 export type Usage = z.infer<typeof usageSchema>;
 
-/** No work done yet. */
 export function emptyUsage(): Usage {
   return {
     modelCalls: 0,
@@ -91,7 +89,6 @@ export function addCall(usage: Usage, call: CallUsage, more: { seenTokens?: numb
   usage.costUsd += more.costUsd ?? 0;
 }
 
-/** The usage of one single call. */
 export function usageOfCall(call: CallUsage, price?: Price): Usage {
   const usage = emptyUsage();
   addCall(usage, call, { costUsd: callCost(call, price) });

@@ -70,11 +70,11 @@ export interface BuildDatasetOptions extends Omit<ExampleOptions, "weightOf"> {
   tokenizer: Tokenizer;
   /** Weight of segments by tag; 1 where a tag is not named. */
   weights?: Record<string, number>;
-  /** Where the trajectories came from, for the manifest. */
+  /** Where the trajectories came from, for the manifest. @internal */
   inputs?: readonly Lineage[];
   /** What people decided about the chains (`readAnnotations`): dropped ones are left out, edited ones have their new words. */
   annotations?: ChainVerdicts;
-  /** Profiles that edits are checked against, by name; a chain's own comes first. The built-in ones by default. */
+  /** Profiles that edits are checked against, by name; a chain's own comes first. The built-in ones by default. @internal */
   profiles?: NamedProfiles;
   signal?: AbortSignal;
   onProgress?: OnProgress;

@@ -37,7 +37,6 @@ export async function datasetStats(dataset: Pick<Dataset, "sequences">) {
   };
 }
 
-/** The figures of a dataset. */
 export type DatasetStats = Awaited<ReturnType<typeof datasetStats>>;
 
 /** Twelve buckets of equal width over the range of the lengths. */

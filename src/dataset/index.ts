@@ -1,7 +1,7 @@
 /** Datasets: tokenizers, examples, exports. Every export is named here, one by one; what is not here is not public. */
 
 export { tagTokens } from "../language/profile.ts";
-export { loadTokenizer, tokenizerFromJson } from "../tokenizers/load-tokenizer.ts";
+export { loadTokenizer } from "../tokenizers/load-tokenizer.ts";
 export { type TrainTokenizerOptions, trainTokenizer } from "../tokenizers/train-tokenizer.ts";
 export {
   type BuildDatasetOptions,
@@ -10,22 +10,13 @@ export {
   type DatasetManifest,
   openDataset,
 } from "./dataset-folder.ts";
-export { type DatasetStats, datasetStats } from "./dataset-stats.ts";
-export {
-  type ExportFormat,
-  type ExportOptions,
-  type ExportResult,
-  exportDataset,
-  exportFormats,
-} from "./export/export-dataset.ts";
+export { type ExportFormat, type ExportOptions, type ExportResult, exportDataset } from "./export/export-dataset.ts";
 export { type ChainVerdict, type ChainVerdicts, readAnnotations } from "./read-annotations.ts";
-export { sequenceToExample, type TrainingSequence, weightsOf } from "./training-sequence.ts";
+export { sequenceToExample, type TrainingSequence } from "./training-sequence.ts";
 export {
+  type DropReason,
   type ExampleOptions,
   rolloutToExamples,
-  type SampledSequence,
-  sampledSequences,
+  type SequenceResult,
   trajectoryToExample,
-  trajectoryToSequence,
-  trajectoryToSequences,
 } from "./trajectory-to-example.ts";

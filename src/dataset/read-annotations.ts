@@ -1,12 +1,21 @@
 /** The file of annotations as it holds now: for each chain what was decided last. */
 import { type BadLine, readJsonl } from "../base/files/read-jsonl.ts";
-import { type Annotation, type AnnotationTarget, annotationSchema, type SegmentEdit } from "../core/annotation.ts";
+import {
+  type Annotation,
+  type AnnotationTarget,
+  annotationSchema,
+  type Feedback,
+  type SegmentEdit,
+} from "../core/annotation.ts";
 
 /** What holds for one chain. */
 export interface ChainVerdict {
   verdict: "keep" | "drop" | "edit";
   hash: string;
+  /** @internal */
   edits?: readonly SegmentEdit[];
+  /** What users said; the newest that says something counts. @internal */
+  feedback?: Feedback;
 }
 
 /** What holds, by the chain's id and then by its hash. */
@@ -28,7 +37,11 @@ function addAnnotation(verdicts: Map<string, Map<string, ChainVerdict>>, annotat
     else if (ofChain.delete(hash) && ofChain.size === 0) verdicts.delete(id);
   };
   const { target, verdict } = annotation;
+  const known = verdicts.get(target.id)?.get(target.hash);
+  const feedback = annotation.feedback ? { ...known?.feedback, ...annotation.feedback } : known?.feedback;
+  const more = feedback && { feedback };
   if (verdict === "undo") set(target);
-  else if (verdict === "edit") set(target, { verdict, edits: annotation.edits });
-  else set(target, { verdict });
+  else if (verdict === "note") known && set(target, { ...known, ...more });
+  else if (verdict === "edit") set(target, { verdict, edits: annotation.edits, ...more });
+  else set(target, { verdict, ...more });
 }

@@ -1,6 +1,11 @@
 /** The tokens of a chain as training sees them: who wrote each, how much it counts, and its text. */
+
+import { readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { parseJson } from "../core/json-value.ts";
 import type { Tokenizer } from "../core/tokenizer.ts";
 import { type Trajectory, writtenForm } from "../core/trajectory.ts";
+import { type DatasetManifest, datasetManifestSchema } from "./dataset-folder.ts";
 import { pieceText } from "./inspect-sequence.ts";
 import { tokenizeTrajectory } from "./tokenize-trajectory.ts";
 import { type TrainingSequence, weightsOf } from "./training-sequence.ts";
@@ -34,3 +39,11 @@ export function fitsTokenizer({ segments }: Pick<Trajectory, "segments">, tokeni
 }
 
 export { type TrainingSequence, trainingSequenceSchema } from "./training-sequence.ts";
+
+/** The `dataset.json` of a folder; undefined where there is none that can be read. */
+export async function readDatasetManifest(folder: string): Promise<DatasetManifest | undefined> {
+  const text = await readFile(join(folder, "dataset.json"), "utf8").catch(() => undefined);
+  return datasetManifestSchema.safeParse(parseJson(text)).data;
+}
+
+export type { DatasetManifest } from "./dataset-folder.ts";

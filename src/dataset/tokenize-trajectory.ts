@@ -8,7 +8,6 @@ import type { Tokenizer } from "../core/tokenizer.ts";
 import { type Segment, type Trajectory, writtenForm } from "../core/trajectory.ts";
 
 export interface TokenizedTrajectory {
-  /** Prompt and segments. */
   tokens: number[];
   /** Index of the segment that each token belongs to; -1 for the prompt. */
   owners: number[]; // [token]

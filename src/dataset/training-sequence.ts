@@ -6,7 +6,6 @@ import { z } from "zod";
 import type { Example } from "../core/engine.ts";
 
 export const trainingSequenceSchema = z.object({
-  /** Id of the trajectory. */
   id: z.string(),
   taskId: z.string(),
   profile: z.string(),
@@ -42,7 +41,6 @@ export function weightsOf({ tokens, spans }: Pick<TrainingSequence, "tokens" | "
   return weights;
 }
 
-/** Tokens that are learned. */
 export function trainedTokens({ spans }: Pick<TrainingSequence, "spans">): number {
   return spans.reduce((sum, [start, end]) => sum + end - start, 0);
 }

@@ -6,10 +6,10 @@
 import { optionNames } from "../base/work/check-options.ts";
 import type { Example } from "../core/engine.ts";
 import type { Tokenizer } from "../core/tokenizer.ts";
-import { contextVersions, type Segment, type Trajectory } from "../core/trajectory.ts";
-import { tokenizeTrajectory } from "./tokenize-trajectory.ts";
+import { contextVersions, type Segment, type Trajectory, writtenForm } from "../core/trajectory.ts";
+import { tagSpec } from "../language/profile.ts";
+import { type TokenizedTrajectory, tokenizeTrajectory } from "./tokenize-trajectory.ts";
 import { sequenceToExample, spansOf, type TrainingSequence } from "./training-sequence.ts";
-import { turnEnds } from "./turn-ends.ts";
 
 export interface ExampleOptions {
   /** Longest sequence, prompt included; no limit by default. */
@@ -28,7 +28,6 @@ export type SequenceResult =
   | { sequence: TrainingSequence; dropped?: undefined }
   | { sequence?: undefined; dropped: { id: string; reason: DropReason; detail: string } };
 
-/** The names of the options above. */
 export const exampleNames = optionNames<ExampleOptions>()("maxTokens overlong weightOf endOfTurn");
 
 /** Tokens and weights of a trajectory as one text, or the reason why there are none. */
@@ -178,4 +177,39 @@ function segmentsThatFit(trajectory: Trajectory, owners: readonly number[], limi
   let kept = firstOut === undefined ? trajectory.segments.length : Math.max(0, firstOut);
   while (kept > 0 && trajectory.segments[kept - 1]!.by !== "model") kept--;
   return kept;
+}
+
+/**
+ * Where several calls are allowed in one turn, the model itself ends the turn: it opens the observation instead of
+ * another call. That opening tag is a decision of the model, so it is learned like the call before it; without it a
+ * student never stops calling.
+ */
+export function turnEnds(
+  { language, segments }: Pick<Trajectory, "language" | "segments">,
+  tokenizer: Tokenizer,
+  { tokens, owners }: Pick<TokenizedTrajectory, "tokens" | "owners">,
+): { token: number; call: number }[] {
+  const profile = language?.profile;
+  if (!profile || profile.maxParallelCalls < 2) return [];
+  const opening = `<${profile.observation}>`;
+  const found: { token: number; call: number }[] = [];
+  let calls = 0; // of this turn
+  for (const [index, segment] of segments.entries()) {
+    if (segment.by !== "tool") {
+      calls = segment.by === "model" && tagSpec(profile, segment.tag)?.tool !== undefined ? calls + 1 : 0;
+      continue;
+    }
+    // A turn that is full is ended by the runtime.
+    if (calls > 0 && calls < profile.maxParallelCalls) {
+      const end = Buffer.byteLength(writtenForm(segment).split(opening)[0]!) + opening.length;
+      let at = 0;
+      for (let token = owners.indexOf(index); token !== -1 && owners[token] === index; token++) {
+        at += tokenizer.tokenBytes(tokens[token]!).length;
+        if (at > end) break;
+        found.push({ token, call: index - 1 });
+      }
+    }
+    calls = 0;
+  }
+  return found;
 }

@@ -9,7 +9,7 @@ import { join } from "node:path";
 import { describe, it } from "node:test";
 import { generatedAnswers } from "../../test/fixtures/generated-answers.ts";
 import { cases } from "../../test/fixtures/official-code-cases.ts";
-import { officialSame } from "./code/same-output.ts";
+import { officialSame } from "./code/grade-code.ts";
 import { gradeGaia } from "./grade-gaia.ts";
 import { exactMatch, wordF1 } from "./grade-qa.ts";
 import { fillPrompt, judges } from "./judges/judges.ts";

@@ -16,7 +16,7 @@ export interface GradeTaskOptions {
   sandbox?: Sandbox;
   /** The benchmark's own rule (the default), or ours where that is stricter. */
   scoring?: Scoring;
-  /** How an answer with several parts (`a | b`) is read; the first counts unless told. */
+  /** How an answer with several parts (`a | b`) is read; the first counts unless told. @internal */
   parts?: AnswerParts;
   code?: Omit<CodeGradeOptions, "sandbox" | "signal">;
   signal?: AbortSignal;

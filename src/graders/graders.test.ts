@@ -6,8 +6,7 @@ import { gradeGaia } from "./grade-gaia.ts";
 import { exactMatch, gradeQa, normaliseAnswer, wordF1 } from "./grade-qa.ts";
 import { gradeTask, taskGrader } from "./grade-task.ts";
 import { judgeGrader } from "./judges/judge-grader.ts";
-import { judges, promptHash } from "./judges/judges.ts";
-import { readJson } from "./judges/read-verdict.ts";
+import { judges, promptHash, readJson } from "./judges/judges.ts";
 
 describe("gradeQa", () => {
   it("normalises case, punctuation, articles and spaces", () => {

@@ -23,7 +23,6 @@ function trimmed(text: string, blank: RegExp): string {
   return text.slice(start, end);
 }
 
-/** The text without ASCII punctuation. */
 export function withoutPunctuation(text: string): string {
   let kept = "";
   for (const character of text) if (!punctuation.has(character)) kept += character;

@@ -10,7 +10,6 @@ export type Scoring = (typeof scorings)[number];
 
 export interface Scorer {
   kind: TaskKind;
-  /** How it decides. */
   rule: string;
   /** What is different from the authors' program; absent where nothing is known to be. */
   differs?: string;

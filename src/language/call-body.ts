@@ -9,7 +9,7 @@ import { isDeepStrictEqual } from "node:util";
 import { addressAlone } from "../base/text/address-alone.ts";
 import { type FencedBlock, fencedBlocks, withoutLastLineBreaks } from "../base/text/fences.ts";
 import { parseRelaxedJson } from "../base/text/relaxed-json.ts";
-import { parseJson } from "../core/json-value.ts";
+import { canonicalJson, parseJson } from "../core/json-value.ts";
 import type { TagSpec } from "../core/profile.ts";
 import { type JsonSchema, type Tool, toolJsonSchema } from "../core/tool.ts";
 import { checkInput } from "./check-input.ts";
@@ -252,4 +252,9 @@ function howToCall(spec: TagSpec, tool: Tool, problem: string): string {
   );
   const hint = bodyHint(spec.body).trim() || (fields.length > 1 ? "Body: a JSON object." : "Body: plain text.");
   return `${tool.name} could not read this call: ${problem}. ${hint} ${fields.length > 0 ? `Fields: ${fields.join(", ")}. ` : ""}Repeat the call inside <${spec.name}> tags.`;
+}
+
+/** Equal for calls that ask the same. */
+export function callKey(tool: string, input: unknown): string {
+  return `${tool} ${canonicalJson(input, (text) => text.trim()) ?? "null"}`;
 }

@@ -15,7 +15,6 @@ export type EditedChain = { chain: Trajectory; problems?: undefined } | { chain?
 /** Profiles by name, for chains that do not carry theirs by value. */
 export type NamedProfiles = Readonly<Record<string, Profile>>;
 
-/** Puts the edits into a chain. */
 export function editChain(
   chain: Trajectory,
   edits: readonly SegmentEdit[],

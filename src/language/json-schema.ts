@@ -39,7 +39,6 @@ const patternMs = 200;
 const deepest = 10;
 const mostNodes = 500;
 
-/** Any object. */
 export const anyObject: JsonSchema = { type: "object", additionalProperties: true };
 
 /** The schema with its references put in and one type to a node; throws where it is outside the part that is understood. */

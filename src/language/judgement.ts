@@ -42,7 +42,6 @@ export function readReview(text: string, tag: TagSpec | undefined): { prose: str
   return { prose: prose.trim(), ratings: lines.includes(null) ? null : lines.join("\n") };
 }
 
-/** Prose of a verification, and its score. */
 export function readVerdict(text: string): { prose: string; score: number | null } {
   const prose = text
     .split("\n")

@@ -33,7 +33,6 @@ export interface NeutraliserOptions {
   kept?: Iterable<string>;
 }
 
-/** Makes the function that neutralises text for these tags. */
 export function neutraliser(tags: Iterable<string>, options: NeutraliserOptions = {}): (text: string) => string {
   const kept = new Set(options.kept);
   const own = [...tags].map(escapeRegExp).join("|");

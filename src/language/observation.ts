@@ -26,7 +26,6 @@ export function outputText(output: unknown): string {
   }
 }
 
-/** A failed call in words. */
 export function errorText(tool: string, error: string): string {
   return `error: ${error.startsWith(`${tool}:`) ? error : `${tool}: ${error}`}`;
 }
@@ -123,7 +122,6 @@ export function observation(
   return { segment, cutCharacters: shown.cutCharacters };
 }
 
-/** Estimated or exact number of tokens of a text. */
 export function tokenCounter(model: Model): (text: string) => number {
   if (model.countTokens) return (text) => model.countTokens!(text);
   if (model.encodeText) return (text) => model.encodeText!(text).length;

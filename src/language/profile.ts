@@ -33,7 +33,6 @@ const usual = {
 export interface ChainState {
   /** The last tag other than think and observation; null at the start. */
   last: string | null;
-  /** A think has just been written. */
   thought: boolean;
   /** Calls of this step, and how many still wait for their observation. */
   calls: number;
@@ -111,7 +110,6 @@ export function tagTokens(profiles: readonly Profile[]): string[] {
   return [...names].flatMap((name) => [`<${name}>`, `</${name}>`]);
 }
 
-/** The tags that call tools. */
 export function toolTags(profile: Profile): TagSpec[] {
   return profile.tags.filter((tag) => tag.tool !== undefined);
 }
@@ -134,7 +132,6 @@ export function successors(profile: Profile, state: ChainState): string[] {
   );
 }
 
-/** Tags that may be written next. */
 export function allowedNext(profile: Profile, state: ChainState): string[] {
   if (state.ended) return [];
   if (state.openCalls > 0) {

@@ -133,7 +133,6 @@ export const multiProfile: Profile = defineProfile({
 /** Everything, with up to four calls in one turn: look-ups that do not depend on each other are made together. */
 export const wideProfile: Profile = defineProfile({ ...multiProfile, name: "wide", maxParallelCalls: 4 });
 
-/** The built-in profiles by name. */
 export const builtInProfiles: Readonly<Record<string, Profile>> = {
   web: webProfile,
   mhqa: mhqaProfile,

@@ -7,7 +7,6 @@ import type { TeamRun, TeamToolCall } from "../core/team-run.ts";
 import type { JsonSchema } from "../core/tool.ts";
 import { callArguments } from "./call-body.ts";
 
-/** Every call of a tool, in order. */
 export function recordedCalls(run: TeamRun): TeamToolCall[] {
   const activations = new Set(run.agents.map((agent) => agent.parentCallId));
   const answers = answeringCalls(run);

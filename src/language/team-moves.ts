@@ -67,8 +67,6 @@ export const teamRequests = {
     text: 'The score is missing. Write one line "The score this time is:" and a whole number from 1 to 4.',
     move: "verify",
   },
-  takeNotes: { text: "Notes so far:\n", move: "summarise" },
-  notes: { text: "Notes:\n" },
   summary: { text: "What was done so far:\n" },
 } as const satisfies Record<string, TeamRequest>;
 

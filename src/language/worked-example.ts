@@ -11,7 +11,6 @@ const texts: Readonly<Record<string, string>> = {
   suggested_answer: "73",
 };
 
-/** The profile with a worked example in its system prompt. */
 export function withExample(profile: Profile): Profile {
   const steps = [...toTool(profile), ...toAnswer(profile)].map((tag) => written(profile, tag)).join("");
   return { ...profile, advice: [...profile.advice, `\n\nExample, for the question "${question}":\n${steps}`] };

@@ -6,30 +6,27 @@ import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, it } from "node:test";
-import { memoryJournal } from "../index.ts";
+import { memoryJournal } from "../core/journal.ts";
+import { cachedFetch } from "./crawl/cached-fetch.ts";
+import { cachingExtractor } from "./crawl/extract-page.ts";
+import { BlockedAddressError } from "./crawl/guarded-agent.ts";
+import { isPublicAddress } from "./crawl/host-policy.ts";
+import { politeFetch } from "./crawl/polite-fetch.ts";
 import {
-  BlockedAddressError,
-  blocklist,
   buildIndex,
-  cachedFetch,
-  cachedSearch,
-  cachingExtractor,
   crawlPage,
   indexProvider,
-  indexRetriever,
-  indexWriter,
-  isPublicAddress,
-  loadIndex,
   openIndex,
   pageFetcher,
-  politeFetch,
-  retrievalClient,
-  retrieveHandler,
-  type SearchRecord,
   webProvider,
   webSearch,
   wikiSearch,
 } from "./index.ts";
+import { indexWriter, loadIndex } from "./local-index/index-file.ts";
+import { retrieveHandler } from "./local-index/retrieve-handler.ts";
+import { blocklist } from "./search/blocklist.ts";
+import { cachedSearch, type SearchRecord } from "./search/cached-search.ts";
+import { indexRetriever, retrievalClient } from "./search/wiki-search.ts";
 
 const documents = [
   { id: "1", title: "Lyon", text: "Lyon is a city on the Rhône.", url: "https://example.org/lyon" },

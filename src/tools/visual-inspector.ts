@@ -7,8 +7,7 @@ import { openaiChat } from "../base/wire/openai-chat.ts";
 import { messageOf, ToolError } from "../core/errors.ts";
 import { asObject } from "../core/json-value.ts";
 import { defineTool, type Tool } from "../core/tool.ts";
-import { keyPool } from "./search/key-pool.ts";
-import { requestJson } from "./search/request-json.ts";
+import { keyPool, requestJson } from "./search/request-json.ts";
 
 const input = z.object({ file_path: z.string().min(1), question: z.string().optional() });
 const name = "visual_inspector";
@@ -26,7 +25,6 @@ export interface VisualInspectorOptions {
   backOffMs?: number;
 }
 
-/** Describes images with a vision model. */
 export function visualInspector(options: VisualInspectorOptions): Tool<z.infer<typeof input>> {
   const { baseURL, model, apiKey = "", maxTokens = 1_000, retries = 2, backOffMs } = options;
   return defineTool({

@@ -108,6 +108,21 @@ function struckBy(faults: readonly Fault[], draw: number): Fault | undefined {
   return faults.find(({ rate }) => (rest -= rate) < 0);
 }
 
+const shares = ["none", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "all"];
+const troubles: Readonly<Record<FaultKind, string>> = { empty: "find nothing", error: "fail", timeout: "time out" };
+
+/** The faults of a plan in words that follow "where": "four in ten searches find nothing". */
+export function faultWords({ faults }: FaultPlan): string {
+  const parts = faults.map(({ kind, rate, tools }) => {
+    const tenths = shares[Math.round(rate * 10)];
+    const share =
+      Math.abs(rate * 10 - Math.round(rate * 10)) < 1e-9 ? `${tenths} in ten` : `${+(100 * rate).toFixed(1)} % of`;
+    const calls = tools?.map((tool) => (/search$/.test(tool) ? "searches" : `calls of ${tool}`)) ?? ["calls"];
+    return `${share} ${[...new Set(calls)].join(" and ")} ${troubles[kind]}`;
+  });
+  return parts.join(" and ");
+}
+
 /**
  * Reads a plan from one line: `web_search:empty=0.4,timeout=0.1,seed=7`. A fault is `kind=rate`, for one tool with its name
  * and a colon before it; `seed` and `share` (`0.5`, or `0.5..0.9` for one that grows) are the plan's own.

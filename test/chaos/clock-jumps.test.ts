@@ -12,7 +12,7 @@ import { futures } from "../../src/serve/trainer/futures.ts";
 import { trainerModels } from "../../src/serve/trainer/trainer-models.ts";
 import { runTeam } from "../../src/team/run-team.ts";
 import { politeFetch } from "../../src/tools/crawl/polite-fetch.ts";
-import { keyPool } from "../../src/tools/search/key-pool.ts";
+import { keyPool } from "../../src/tools/search/request-json.ts";
 
 const day = 24 * 3600_000;
 const trueNow = Date.now;

@@ -169,16 +169,6 @@ describe("distill", () => {
     await writeFile(twice, [...single, ...copies].map((chain) => `${JSON.stringify(chain)}\n`).join(""));
     const once = await distill({ ...options, inputs: [twice], out: join(root, "once"), workers: 0 });
     assert.equal(once.stages.find((stage) => stage.name === "near-duplicate")!.dropped, copies.length);
-    const balanced = await distill({
-      ...options,
-      inputs: [twice],
-      out: join(root, "balanced"),
-      workers: 0,
-      config: { ...config, balanceRatio: 0.5 },
-    });
-    const kept = Object.values(balanced.families).map((family) => family.kept);
-    assert.equal(Math.max(...kept), Math.min(...kept));
-    assert.ok(balanced.kept < once.kept);
   });
 
   it("continues where it was stopped and ends with the same files", async () => {

@@ -5,7 +5,7 @@ import type { Tool } from "../../src/core/tool.ts";
 import { extractCode } from "../../src/graders/code/grade-code.ts";
 import { gradeGaia } from "../../src/graders/grade-gaia.ts";
 import { gradeQa } from "../../src/graders/grade-qa.ts";
-import { readAny } from "../../src/graders/judges/read-verdict.ts";
+import { readAny } from "../../src/graders/judges/judges.ts";
 import { gradeMath } from "../../src/graders/math/grade-math.ts";
 import { inReferenceForm } from "../../src/graders/reward.ts";
 import { readCallBody, writeCallBody } from "../../src/language/call-body.ts";

@@ -93,7 +93,6 @@ async function best(
   return { ...(run!.value as Trajectory), usage };
 }
 
-/** The limits that are set, for a chain. */
 function chainLimits({ limits, spending }: Settings<"limits" | "spending">): NonNullable<ChainOptions["limits"]> {
   const { maxSteps, maxTokens, maxSeconds } = limits;
   return {

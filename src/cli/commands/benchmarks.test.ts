@@ -11,7 +11,7 @@ import { defineSystem } from "../../evaluate/define-system.ts";
 import { runEvaluation } from "../../evaluate/run-evaluation.ts";
 import { benchmarks } from "../../tasks/benchmarks/benchmarks.ts";
 import { loadBenchmark } from "../../tasks/benchmarks/load-tasks.ts";
-import { readSettings } from "../read-settings.ts";
+import { readSettings } from "../command.ts";
 import { inSession } from "../session.ts";
 import { openGrader } from "./eval-grading.ts";
 

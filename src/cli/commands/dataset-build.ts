@@ -1,12 +1,16 @@
 import { fileFingerprint } from "../../base/files/fingerprint.ts";
 import { type BadLine, readJsonl } from "../../base/files/read-jsonl.ts";
 import { UsageError } from "../../core/errors.ts";
-import { type Trajectory, trajectorySchema } from "../../core/trajectory.ts";
+import type { Tokenizer } from "../../core/tokenizer.ts";
+import { type Trajectory, trajectorySchema, trajectoryText } from "../../core/trajectory.ts";
 import { buildDataset, type DatasetManifest } from "../../dataset/dataset-folder.ts";
 import { excludeTeachers } from "../../dataset/exclude-teachers.ts";
 import { readAnnotations } from "../../dataset/read-annotations.ts";
+import { tagTokens } from "../../language/profile.ts";
+import { builtInProfiles } from "../../language/profiles.ts";
+import { loadTokenizer } from "../../tokenizers/load-tokenizer.ts";
+import { trainTokenizer } from "../../tokenizers/train-tokenizer.ts";
 import { namedProfiles } from "../choose-profile.ts";
-import { chooseTokenizer } from "../choose-tokenizer.ts";
 import { defineCommand, existingFiles, missingArgument } from "../command.ts";
 import { number, readSetting, text, whole } from "../setting.ts";
 
@@ -97,4 +101,25 @@ function readWeights(weights: Readonly<Record<string, string>>): Record<string, 
     readSetting(weightOf, weight, `dataset.weights.${tag}`),
   ]);
   return read.length === 0 ? undefined : Object.fromEntries(read);
+}
+
+/** Loads the folder's tokenizer, or trains one of this size; the tags of the chains' own profiles are single tokens. */
+export async function chooseTokenizer(
+  folder: string | undefined,
+  vocabularySize: number | undefined,
+  trajectories: () => AsyncIterable<Trajectory>,
+): Promise<Tokenizer> {
+  if (folder !== undefined) return loadTokenizer(folder);
+  if (vocabularySize === undefined) {
+    throw new UsageError("give the model's tokenizer with --tokenizer <folder>, or train one with --vocabulary <size>");
+  }
+  const texts: string[] = [];
+  const profiles = new Map(Object.values(builtInProfiles).map((profile) => [JSON.stringify(profile), profile]));
+  for await (const trajectory of trajectories()) {
+    const own = trajectory.language?.profile;
+    if (own) profiles.set(JSON.stringify(own), own);
+    texts.push(trajectoryText(trajectory.segments), ...trajectory.prompt.map((message) => ` ${message.content}`));
+    if (texts.length > 20_000) break; // more text changes the merges no more
+  }
+  return trainTokenizer(texts, { vocabularySize, specialTokens: tagTokens([...profiles.values()]) });
 }

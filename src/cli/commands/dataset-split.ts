@@ -4,7 +4,7 @@ import { z } from "zod";
 import { type JsonlWriter, openJsonl } from "../../base/files/open-jsonl.ts";
 import { readJsonl } from "../../base/files/read-jsonl.ts";
 import { UsageError } from "../../core/errors.ts";
-import { type Side, splitKey, splitSide } from "../../dataset/split.ts";
+import { type Side, splitExactly, splitKey, splitSide } from "../../dataset/split.ts";
 import { defineCommand, oneInputFile } from "../command.ts";
 import { number, text, whole } from "../setting.ts";
 
@@ -25,14 +25,21 @@ export default defineCommand({
   arguments: "<file.jsonl>",
   options: {
     validation: number("Share of tasks for validation", { default: 0.05, min: 0, max: 1, valueName: "share" }),
-    test: number("Share of tasks for testing", { default: 0, min: 0, max: 1, valueName: "share" }),
+    test: number("Share of tasks for testing; from 1 on, exactly so many tasks", {
+      default: 0,
+      min: 0,
+      valueName: "share|n",
+    }),
     seed: whole("Another seed gives another split", { default: 0, min: 0, valueName: "n" }),
     out: text("Where to write (default: beside the file)", { valueName: "folder", group: "output" }),
   },
   async run({ values, positionals, out, signal, session }) {
     const file = oneInputFile(this, positionals, "a JSONL file");
     const { validation, test, seed } = values;
-    if (validation + test > 1)
+    const exact = test >= 1;
+    if (exact && (validation > 0 || !Number.isInteger(test)))
+      throw new UsageError(`--test ${test} is a number of tasks: it is whole, and goes with --validation 0`);
+    if (!exact && validation + test > 1)
       throw new UsageError(`--validation ${validation} and --test ${test} must be less than 1 together`);
     const name = basename(file).replace(/\.jsonl$/, "");
     const pathOf = (side: Side) => join(values.out ?? dirname(file), `${name}.${side}.jsonl`);
@@ -48,8 +55,12 @@ export default defineCommand({
       writers.set(side, session.closeAtEnd(await openJsonl(pathOf(side))));
       counts[side] = 0;
     }
+    const keys: string[] = [];
+    if (exact) for await (const record of readJsonl(file, splittable, { signal })) keys.push(splitKey(record));
+    const chosen = splitExactly(keys, test, seed);
     for await (const record of readJsonl(file, splittable, { signal })) {
-      const side = splitSide(splitKey(record), { validation, test, seed });
+      const key = splitKey(record);
+      const side = exact ? (chosen.has(key) ? "test" : "train") : splitSide(key, { validation, test, seed });
       await writers.get(side)!.append(record);
       counts[side]!++;
     }

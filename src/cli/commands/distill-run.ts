@@ -1,16 +1,24 @@
+import { existsSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { pathToFileURL } from "node:url";
+import { z } from "zod";
+import { readJsonl } from "../../base/files/read-jsonl.ts";
 import { writeJson } from "../../base/files/write-file.ts";
 import { UsageError } from "../../core/errors.ts";
 import type { Profile } from "../../core/profile.ts";
 import { distill } from "../../distill/distill.ts";
+import type { DistillPlugins } from "../../distill/distill-config.ts";
+import { readTasks } from "../../distill/judge-batch.ts";
 import { reportText } from "../../report/distill-text.ts";
+import { loadTokenizer } from "../../tokenizers/load-tokenizer.ts";
 import { chooseProfile } from "../choose-profile.ts";
 import { defineCommand, existingFiles, missingArgument } from "../command.ts";
 import { confirmed } from "../output.ts";
+import type { Session } from "../session.ts";
 import { choice, list, text, toggle, whole } from "../setting.ts";
+import type { Settings } from "../settings/index.ts";
 import { distillInputs, profileOf } from "./distill-inputs.ts";
-import { choosePlugins, readQuestions } from "./distill-options.ts";
+import { openGrader } from "./eval-grading.ts";
 
 const examples = [
   "coa distill run traces/ --tasks tasks.jsonl --out .coa/distilled/mine",
@@ -79,7 +87,6 @@ export default defineCommand({
         reflection: { keepWithout: how.keepWithoutReflection },
         correctionCopies: how.copies,
         nearDuplicates: how.nearDuplicates,
-        balanceRatio: how.balance,
         maxTokens: values["max-tokens"],
         ungraded: assumeRight ? "keep" : "drop",
         contamination: { questions: await readQuestions(how.evalQuestions), blockedUrls: how.blockUrls },
@@ -106,4 +113,35 @@ export default defineCommand({
 
 function withLayout(profile: Profile, layout: "compact" | "paper" | undefined): Profile {
   return layout === undefined ? profile : { ...profile, style: { ...profile.style, layout } };
+}
+
+/** The questions of evaluation sets: any JSONL whose lines have a `question`. */
+export async function readQuestions(files: readonly string[] = []): Promise<string[]> {
+  const questions: string[] = [];
+  for (const file of files) {
+    if (!existsSync(file)) throw new UsageError(`there is no file ${file}`);
+    for await (const { question } of readJsonl(file, z.looseObject({ question: z.string() }))) questions.push(question);
+  }
+  return questions;
+}
+
+/**
+ * Plugins as functions, where a model, a sandbox or a tokenizer takes part; undefined where the rules are enough, so that
+ * they can run in worker threads.
+ */
+export async function choosePlugins(
+  { judge, grader }: Settings<"judge" | "grader">,
+  session: Session,
+  { tokenizerFolder, tasksFiles }: { tokenizerFolder?: string; tasksFiles: readonly string[] },
+): Promise<DistillPlugins | undefined> {
+  const tasks = await readTasks(tasksFiles);
+  const judged = judge.model ?? judge.baseUrl ?? judge.prompt;
+  const hasCode = tasks.some((task) => task.kind === "code");
+  if (!(hasCode || judged || tokenizerFolder)) return undefined;
+  const { grader: grade } = await openGrader({ judge, grader }, session, tasks);
+  const tokenizer = tokenizerFolder === undefined ? undefined : await loadTokenizer(tokenizerFolder);
+  return {
+    grade,
+    ...(tokenizer && { countTokens: (text: string) => tokenizer.encodeWithSpecials(text).length }),
+  };
 }

@@ -9,8 +9,8 @@ import { type Trajectory, trajectorySchema } from "../../core/trajectory.ts";
 import { trajectoryToSequence } from "../../dataset/trajectory-to-example.ts";
 import type { OutcomeRecord } from "../../distill/distill-report.ts";
 import { trainTokenizer } from "../../tokenizers/train-tokenizer.ts";
+import { readSettings } from "../command.ts";
 import type { Output } from "../output.ts";
-import { readSettings } from "../read-settings.ts";
 import distillRun from "./distill-run.ts";
 
 const root = await mkdtemp(join(tmpdir(), "coa-distill-traces-"));
@@ -88,7 +88,6 @@ describe("from a folder of traces to chains", () => {
     assert.equal(code, 0);
     const runs = await Array.fromAsync(readJsonl<TeamRun>(`${out}-imported.jsonl`));
     assert.deepEqual([...new Set(runs.map(({ source }) => source))].sort(), [
-      "import:ai-sdk",
       "import:langsmith",
       "import:messages",
       "import:openai-agents",

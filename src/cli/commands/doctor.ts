@@ -2,6 +2,7 @@
 
 import { packageVersion } from "../../base/files/package-version.ts";
 import { openWorkspace } from "../../base/files/workspace.ts";
+import { isInstalled, type OptionalPeer, optionalPeers, peerRemedy } from "../../base/work/optional-peer.ts";
 import { messageOf } from "../../core/errors.ts";
 import { defineCommand } from "../command.ts";
 import { table } from "../output.ts";
@@ -20,7 +21,14 @@ export default defineCommand({
   examples: ["coa doctor", "coa doctor --json"],
   options: {},
   async run({ values, out, signal }) {
-    const findings = [versions(), await engine(), ...(await sandboxes()), await endpoint(signal), await disk()];
+    const findings = [
+      versions(),
+      await engine(),
+      ...(await sandboxes()),
+      ...peers(),
+      await endpoint(signal),
+      await disk(),
+    ];
     if (values.json) out.json({ version: packageVersion(), findings });
     else {
       const rows = findings.map((finding) => [
@@ -49,14 +57,24 @@ async function engine(): Promise<Finding> {
       detail: `onnxruntime native: ${bundled.map((backend) => backend.name).join(", ")}`,
     };
   } catch {
-    const { isInstalled, runtimeRemedy } = await import("../../engines/embedded/runtime/open-runtime.ts");
     if (!isInstalled("onnxruntime-node") && !isInstalled("onnxruntime-web")) {
-      const remedy = `to train, add it: ${runtimeRemedy}; asking, serving and evaluating work without it`;
+      const remedy = `to train, add it: ${peerRemedy("onnxruntime-node")}; asking, serving and evaluating work without it`;
       return { what: "engine", ok: false, detail: "no training runtime installed", remedy };
     }
     const remedy = "training uses the slower WebAssembly runtime here; sampling is not affected";
     return { what: "engine", ok: false, detail: "no native onnxruntime for this platform", remedy };
   }
+}
+
+/** The optional packages that no other line speaks of. */
+function peers(): Finding[] {
+  const told: OptionalPeer[] = ["onnxruntime-node", "pyodide"];
+  const names = (Object.keys(optionalPeers) as OptionalPeer[]).filter((name) => !told.includes(name));
+  return names.map((name) => {
+    const ok = isInstalled(name);
+    const detail = `for ${optionalPeers[name]}: ${ok ? "installed" : "not installed"}`;
+    return { what: name, ok, detail, remedy: ok ? undefined : peerRemedy(name) };
+  });
 }
 
 async function sandboxes(): Promise<Finding[]> {

@@ -2,8 +2,7 @@ import { existsSync } from "node:fs";
 import { writeFile } from "node:fs/promises";
 import { basename, join, resolve } from "node:path";
 import { openWorkspace } from "../../base/files/workspace.ts";
-import { compareEvaluations } from "../../evaluate/compare-evaluations.ts";
-import { comparisonReport } from "../../evaluate/comparison-report.ts";
+import { compareEvaluations, comparisonReport } from "../../evaluate/compare-evaluations.ts";
 import { readEvaluation, type StoredEvaluation } from "../../evaluate/read-evaluation.ts";
 import { recountTokens } from "../../evaluate/recount-tokens.ts";
 import { taskGrader } from "../../graders/grade-task.ts";
@@ -15,7 +14,7 @@ import { openFile, openFlag } from "../open-file.ts";
 import { text } from "../setting.ts";
 
 /** An evaluation by its folder, or by its name in the workspace. */
-async function readNamed(name: string): Promise<StoredEvaluation> {
+export async function readNamed(name: string): Promise<StoredEvaluation> {
   const folder = existsSync(join(name, "journal.jsonl")) ? name : (await openWorkspace()).path("evals", name);
   return readEvaluation(folder, { grader: taskGrader() });
 }
@@ -47,8 +46,9 @@ const examples = [
 
 export default defineCommand({
   name: "eval compare",
-  summary: "Compare evaluations on the same tasks: one table, and one HTML report. The first named is the baseline.",
-  arguments: "<baseline> <other>…",
+  summary:
+    "Compare evaluations on the same tasks: one sentence, one table, one HTML report. The first team is the baseline; without a team, the first named.",
+  arguments: "<evaluation> <other>…",
   examples,
   options: {
     ruler: text("Measure both sides alike: count their tokens again with this folder's tokenizer.json", { valueName: "folder" }),

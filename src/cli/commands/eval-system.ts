@@ -5,8 +5,8 @@ import { runAfmHarness } from "../../afm/afm-harness.ts";
 import { fileFingerprint } from "../../base/files/fingerprint.ts";
 import { loadModule } from "../../base/files/load-module.ts";
 import { readAllJsonl } from "../../base/files/read-jsonl.ts";
-import { limitedModel } from "../../base/work/limited-model.ts";
 import { limiter } from "../../base/work/limiter.ts";
+import { limitedModel } from "../../base/work/wrap-model.ts";
 import { errorEnding, throwIfUserMustFix } from "../../core/ending.ts";
 import { UsageError } from "../../core/errors.ts";
 import type { ChatModel, Model } from "../../core/model.ts";
@@ -17,19 +17,18 @@ import type { Tool } from "../../core/tool.ts";
 import { modelFingerprint } from "../../engines/embedded/files/model-fingerprint.ts";
 import { bareSystem } from "../../evaluate/bare-system.ts";
 import { chainSystem } from "../../evaluate/chain-system.ts";
-import { defineSystem } from "../../evaluate/define-system.ts";
-import { recordedSystem } from "../../evaluate/recorded-system.ts";
+import { defineSystem, recordedSystem } from "../../evaluate/define-system.ts";
 import { teamSystem } from "../../evaluate/team-system.ts";
 import { labTeam } from "../../lab/lab-team.ts";
 import { corpusFingerprint } from "../../tools/local-index/index-corpus.ts";
 import { withoutUrls } from "../../tools/search/blocklist.ts";
+import { faultWords, parseFaultPlan } from "../../tools/with-faults.ts";
 import { openBestOf } from "../choose-best.ts";
 import { type OpenChain, openChain } from "../open-chain.ts";
 import { priceOf } from "../prices.ts";
 import type { Session } from "../session.ts";
 import { changedSettings, type Section, type Settings } from "../settings/index.ts";
 
-/** Sections that say what is evaluated. */
 export const systemSections = ["model", "chain", "tools", "team", "choose", "limits", "spending"] as const;
 
 type SystemSettings = Settings<(typeof systemSections)[number] | "eval">;
@@ -79,7 +78,7 @@ function defaultName(system: Kind, model: string | undefined): string {
 async function identityOf(
   system: Kind,
   settings: SystemSettings,
-  { folder, model, profile }: OpenChain,
+  { folder, model, profile, use }: OpenChain,
   signal: AbortSignal,
 ): Promise<Record<string, unknown>> {
   const { chain, team, limits } = settings;
@@ -100,6 +99,8 @@ async function identityOf(
     ...(system !== "model" && { tools: { lab: chain.lab, ...(await toolIdentity(settings.tools)) } }),
     sampling: { temperature, topP, topK },
     ...(harness !== undefined && { harness }),
+    ...(use?.training.length && { learned: use.training.at(-1)!.stage }),
+    ...(settings.tools.faults && { condition: faultWords(parseFaultPlan(settings.tools.faults)) }),
     limits: { maxTokens: limits.maxTokens, maxSteps: limits.maxSteps },
   };
 }

@@ -106,7 +106,7 @@ describe("coa eval", () => {
     assert.equal(first.code, 0, first.stderr);
     assert.equal((JSON.parse(first.stdout) as { success: { value: number } }).success.value, 0.5);
     assert.equal((await coa("eval", "run", "tasks.jsonl", "--system", "./a.mjs")).code, 0);
-    assert.match((await coa("eval", "run", "tasks.jsonl", "--system", "./b.mjs")).stdout, /b: 75\.0 %/);
+    assert.match((await coa("eval", "run", "tasks.jsonl", "--system", "./b.mjs")).stdout, /b: 9 of 12, 75\.0 %/);
     const compared = await coa("eval", "compare", "a", "b", "--html", "report.html");
     assert.equal(compared.code, 0, compared.stderr);
     assert.match(compared.stdout, /saves vs a \(handoff\)/);

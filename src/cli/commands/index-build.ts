@@ -1,6 +1,6 @@
 import { indexCorpus } from "../../tools/local-index/index-corpus.ts";
 import { defineCommand, onePositional } from "../command.ts";
-import { builtIndexFolder } from "../document-index.ts";
+import { documentIndexFolder } from "../document-index.ts";
 import { text } from "../setting.ts";
 
 export default defineCommand({
@@ -19,7 +19,7 @@ export default defineCommand({
   }, // biome-ignore format: one flag a line
   async run({ values, settings, positionals, out, signal }) {
     const corpus = onePositional(this, positionals, "a corpus");
-    const folder = values.out ?? (await builtIndexFolder(corpus));
+    const folder = values.out ?? (await documentIndexFolder(corpus));
     const started = performance.now();
     const { baseUrl, ...how } = settings.index;
     const report = await indexCorpus(corpus, folder, {

@@ -5,7 +5,6 @@
  */
 import type { Command, CommandTable } from "../command.ts";
 
-/** Stage, command, summary. */
 export const stages: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   Start: {
     quickstart: "Run every stage on this machine: team, distillation, SFT, RL, comparison",
@@ -46,6 +45,7 @@ export const stages: Readonly<Record<string, Readonly<Record<string, string>>>> 
   Measure: {
     "eval run": "Run a system on tasks and grade it",
     "eval compare": "Compare systems: table and HTML report",
+    "cascade fit": "Learn when the model may answer instead of the team, with a promise on the loss",
     grade: "Grade answers given as JSONL",
   },
   Use: {
@@ -55,6 +55,9 @@ export const stages: Readonly<Record<string, Readonly<Record<string, string>>>> 
     "serve rewards": "Serve rewards over HTTP, as verl, TRL and slime call them",
     "serve rollouts": "Run chains for another trainer: ids, mask, log-probabilities and reward",
     "serve trainer": "Serve this machine's engine as a Tinker server",
+    promote: "Make a model live, or a canary; alone, list the models and their status",
+    improve: "Learn from what the old system had to answer, and promote what is not worse and cheaper",
+    rollback: "Withdraw the canary, or go back to the model before",
     studio: "Look at runs, chains, training and evaluations in a browser",
   },
   "Tools, documents, the lab": {

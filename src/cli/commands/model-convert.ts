@@ -1,16 +1,17 @@
-import { readFile, stat } from "node:fs/promises";
-import { basename } from "node:path";
+import { existsSync } from "node:fs";
+import { mkdtemp, readFile, rm, stat } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { basename, join } from "node:path";
 import { readModelUse } from "../../base/files/model-use-file.ts";
 import { UsageError } from "../../core/errors.ts";
 import { loadAdapterFolder } from "../../engines/embedded/files/adapter-folder.ts";
 import { ggufToFolder } from "../../engines/embedded/files/gguf-folder.ts";
 import { saveGguf } from "../../engines/embedded/files/gguf-model.ts";
 import { ggufTokenizer } from "../../engines/embedded/files/gguf-tokenizer.ts";
-import { saveModelFolder } from "../../engines/embedded/files/model-folder.ts";
+import { loadModelFolder, saveModelFolder } from "../../engines/embedded/files/model-folder.ts";
 import { mergedParameters } from "../../engines/embedded/lora/adapter.ts";
 import { readAdapterArchive } from "../../engines/tinker/checkpoint-files.ts";
 import { defineCommand, missingArgument } from "../command.ts";
-import { readWeights, tokenizerOf } from "../read-weights.ts";
 import { text } from "../setting.ts";
 
 export default defineCommand({
@@ -28,7 +29,7 @@ export default defineCommand({
     type: text("f32, f16, bf16 (folders) or q8_0 (GGUF)", { default: "f32", valueName: "type", group: "output" }),
     adapter: text("Add this LoRA adapter to the weights: a PEFT folder, or an archive (.tar.gz) of a training server", { valueName: "folder" }),
   }, // biome-ignore format: one flag a line
-  async run({ values, positionals, out }) {
+  async run({ values, positionals, out, session }) {
     const [from, to] = positionals;
     if (!from || !to) throw missingArgument(this, "two paths: from where, and to where");
     const toGguf = to.endsWith(".gguf");
@@ -44,16 +45,20 @@ export default defineCommand({
       else out.print(`${to} written as ${type}, with the tokenizer of ${from}`);
       return 0;
     }
-    const model = await readWeights(from);
-    const { config, folder } = model;
-    let { parameters } = model;
+    // A GGUF file goes by way of a folder, so that its tokenizer comes along.
+    const temporary = from.endsWith(".gguf") ? await mkdtemp(join(tmpdir(), "coa-convert-")) : undefined;
+    session.closeAtEnd({ close: async () => temporary && rm(temporary, { recursive: true, force: true }) });
+    const folder = temporary === undefined ? from : join(temporary, "model");
+    if (temporary !== undefined) await ggufToFolder(from, folder);
+    const { config, parameters: own } = await loadModelFolder(folder, { later: true });
+    let parameters = own;
     if (values.adapter) {
       const adapter = (await stat(values.adapter).catch(() => null))?.isFile()
         ? await readAdapterArchive(await readFile(values.adapter), config)
         : await loadAdapterFolder(values.adapter, config);
       parameters = mergedParameters(parameters, adapter);
     }
-    const tokenizer = folder !== undefined && (await tokenizerOf(folder)) !== undefined;
+    const tokenizer = existsSync(join(folder, "tokenizer.json"));
     if (toGguf) {
       await saveGguf(
         to,
@@ -61,8 +66,8 @@ export default defineCommand({
         {
           type: type as "f32" | "f16" | "q8_0",
           name: basename(from),
-          ...(folder ? { use: await readModelUse(folder) } : {}),
-          ...(tokenizer ? { tokenizer: await ggufTokenizer(folder!, config.vocabularySize) } : {}),
+          use: await readModelUse(folder),
+          ...(tokenizer ? { tokenizer: await ggufTokenizer(folder, config.vocabularySize) } : {}),
         },
       );
     } else {
@@ -71,7 +76,7 @@ export default defineCommand({
         { config, parameters },
         {
           type: type as "f32" | "f16" | "bf16",
-          ...(folder ? { companionsFrom: folder } : {}),
+          companionsFrom: folder,
         },
       );
     }

@@ -4,8 +4,8 @@ import { UsageError } from "../../core/errors.ts";
 import { saveModelFolder } from "../../engines/embedded/files/model-folder.ts";
 import { modelConfig } from "../../engines/embedded/model/config.ts";
 import { initialParameters, parameterCount } from "../../engines/embedded/model/parameters.ts";
+import { loadTokenizer } from "../../tokenizers/load-tokenizer.ts";
 import { defineCommand, onePositional } from "../command.ts";
-import { tokenizerOf } from "../read-weights.ts";
 import { text, toggle, whole } from "../setting.ts";
 
 export default defineCommand({
@@ -31,8 +31,9 @@ export default defineCommand({
     const folder = onePositional(this, positionals, "a folder to write");
     if (existsSync(join(folder, "config.json")) && !values.replace)
       throw new UsageError(`${folder} holds a model already: choose another folder, or replace it with --replace`);
-    const tokenizer = values.tokenizer ? await tokenizerOf(values.tokenizer) : undefined;
-    if (values.tokenizer && !tokenizer) throw new UsageError(`no tokenizer.json in ${values.tokenizer}`);
+    if (values.tokenizer && !existsSync(join(values.tokenizer, "tokenizer.json")))
+      throw new UsageError(`no tokenizer.json in ${values.tokenizer}`);
+    const tokenizer = values.tokenizer ? await loadTokenizer(values.tokenizer) : undefined;
     const vocabularySize = values.vocabulary ?? tokenizer?.vocabularySize;
     if (!vocabularySize) throw new UsageError("give --tokenizer <folder> or --vocabulary <n>");
     const { architecture, kvHeads, headSize, inner, untied, copyInit } = settings.newModel;

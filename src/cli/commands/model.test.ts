@@ -50,7 +50,9 @@ describe("coa model", () => {
     const original = await loadModelFolder(model);
     const gguf = join(folder, "model.gguf");
     assert.equal((await coa("model", "convert", model, gguf, "--json")).json.tokenizer, true);
-    await coa("model", "convert", gguf, join(folder, "back"));
+    const again = join(folder, "again.gguf");
+    assert.equal((await coa("model", "convert", gguf, again, "--json")).json.tokenizer, true);
+    await coa("model", "convert", again, join(folder, "back"));
     assert.deepEqual((await loadModelFolder(join(folder, "back"))).parameters, original.parameters);
     await coa("model", "convert", model, join(folder, "half"), "--type", "f16");
     const info = (await coa("show", join(folder, "half"), "--json")).json;

@@ -1,4 +1,6 @@
-import { resolve } from "node:path";
+import { existsSync } from "node:fs";
+import { join, resolve } from "node:path";
+import { loadModule } from "../../base/files/load-module.ts";
 import { openWorkspace } from "../../base/files/workspace.ts";
 import { UsageError } from "../../core/errors.ts";
 import { runQuickstart } from "../../lab/quickstart/run-quickstart.ts";
@@ -10,11 +12,17 @@ import { choice, text, toggle, whole } from "../setting.ts";
 export default defineCommand({
   name: "quickstart",
   summary: "Run every stage on this machine: a team works, one small model learns to do the same, both are compared.",
-  examples: ["coa quickstart", "coa quickstart --fast", "coa quickstart --imperfect --out .coa/imperfect"],
+  examples: [
+    "coa quickstart",
+    "coa quickstart --fast",
+    "coa quickstart --real SmolLM2-135M-Instruct.Q4_1.gguf",
+    "coa quickstart --imperfect --out .coa/imperfect",
+  ],
   options: {
     fast: toggle("Start from the shipped model and let it practise a little: at most 4 minutes"),
     full: toggle("The best model: up to two hours on 2 cores"),
     imperfect: toggle("The team errs in 40 % of its runs and nothing filters them: see what RL repairs"),
+    real: text("Teach a real model look-ups in natural text instead (SmolLM2-135M, say): at most an hour on 2 cores", { valueName: "file|folder" }),
     seed: whole("Seed of worlds, tasks and training", { default: 1, min: 0, max: 999, valueName: "n" }),
     out: text("Folder of the run; an unfinished one is resumed", { valueName: "folder", group: "output" }),
     resume: choice(["auto", "never", "fresh"], "fresh deletes an earlier run in the folder", { default: "auto", valueName: "how" }),
@@ -22,6 +30,8 @@ export default defineCommand({
   async run({ values, out, signal }) {
     if (values.fast && values.full) throw new UsageError("--fast and --full exclude each other");
     const { resume, seed } = values;
+    if (values.real !== undefined)
+      return withRealModel(values.real, ["--seed", String(seed), "--tests", "120"], values.out);
     const size = values.fast ? "fast" : values.full ? "full" : "default";
     const workspace = await openWorkspace();
     const folder =
@@ -43,10 +53,31 @@ export default defineCommand({
       out.print(result.table);
       out.print(`The whole report: ${result.report}`);
       out.print(`next: coa ask --model ${result.model} --lab 7`);
+      out.print(`next: coa studio ${result.folder}`);
+      out.print(
+        "the same with a real model: npm start -- --real SmolLM2-135M-Instruct.Q4_1.gguf (docs/guide/real-models.md)",
+      );
     }
     return 0;
   },
 });
+
+/** The first of the experiments with real models, as its recipe does it. */
+async function withRealModel(model: string, options: string[], out?: string): Promise<number> {
+  const recipe = join(import.meta.dirname, "..", "..", "..", "recipes", "real", "look-ups.ts");
+  if (!existsSync(model)) throw new UsageError(`--real ${model}: there is no such file or folder`);
+  if (!existsSync(recipe)) throw new UsageError("--real needs the repository: its recipe is not part of the package");
+  const { lookUps } = (await loadModule(recipe)) as { lookUps(argv: string[]): Promise<void> };
+  await lookUps([
+    "--model",
+    model,
+    "--rows",
+    "base,30,300,rl",
+    ...options,
+    ...(out === undefined ? [] : ["--out", out]),
+  ]);
+  return 0;
+}
 
 function show(event: StageEvent, out: Output): void {
   if (event.type === "stage-start") {

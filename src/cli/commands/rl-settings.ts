@@ -12,8 +12,7 @@ import type { Profile } from "../../language/profile.ts";
 import type { FaultPlan } from "../../tools/with-faults.ts";
 import { type Credit, fromFirstFault, sharedPrefix } from "../../train/credit.ts";
 import { fixedExamples } from "../../train/example-source.ts";
-import type { ExtraLoss } from "../../train/extra-loss.ts";
-import { guard } from "../../train/guard.ts";
+import { type ExtraLoss, guard } from "../../train/extra-loss.ts";
 import { fallingRate } from "../../train/presets.ts";
 import { judged } from "../../train/run-rollout.ts";
 import type { ContextStage } from "../../train/schedule.ts";
@@ -25,7 +24,6 @@ import { optimizerOf } from "./train-options.ts";
 
 type TrainSettings = Section<"train">;
 
-/** What a teacher is made from. */
 export interface Practice {
   tokenizer: Tokenizer;
   profile: Profile;
@@ -36,7 +34,6 @@ export interface Practice {
 /** What a teacher adds to the loop. */
 export type Teach = (practice: Practice) => Promise<{ loss: ExtraLoss; rewardWeight: number }>;
 
-/** The numbers of the loop. */
 export function rlSettings(
   train: TrainSettings,
   usual: { rate: number; steps: number },
@@ -55,7 +52,6 @@ export function rlSettings(
   };
 }
 
-/** What a reward is credited to. */
 export function creditOf({ credit, baseline }: TrainSettings, plan: FaultPlan | undefined): Credit {
   if (credit !== "whole" && !plan) throw new UsageError(`train.credit=${credit} needs faults: give --tool-faults`);
   return {
@@ -65,7 +61,6 @@ export function creditOf({ credit, baseline }: TrainSettings, plan: FaultPlan | 
   };
 }
 
-/** Tokens of demonstrations in one update. */
 const guardTokens = 2048;
 
 /** Chains of the starting model that `--guard own` takes right ones from. */
@@ -100,7 +95,6 @@ export function someTasks(tasks: readonly Task[], count: number, seed: number): 
   return seededRandom(seed, "some").shuffle(tasks).slice(0, count);
 }
 
-/** The chains whose reward is full. */
 export async function rightOnes(
   chains: readonly Trajectory[],
   tasks: readonly Task[],

@@ -1,8 +1,7 @@
 import { defineTask, taskKinds } from "../../core/task.ts";
 import { rewardHandler } from "../../serve/reward-handler.ts";
 import { defineCommand } from "../command.ts";
-import { runServer } from "../run-server.ts";
-import { handlerOptions, portOptions } from "../serve-flags.ts";
+import { handlerOptions, portOptions, runServer } from "../serve-flags.ts";
 import { openGrader } from "./eval-grading.ts";
 
 export default defineCommand({

@@ -15,8 +15,7 @@ import { defineCommand } from "../command.ts";
 import { findModel } from "../find-model.ts";
 import { type OpenWork, openWork } from "../open-chain.ts";
 import { rewardOf } from "../reward-of.ts";
-import { runServer } from "../run-server.ts";
-import { handlerOptions, portOptions } from "../serve-flags.ts";
+import { handlerOptions, portOptions, runServer } from "../serve-flags.ts";
 import { text } from "../setting.ts";
 import { openGrader } from "./eval-grading.ts";
 

@@ -4,8 +4,7 @@ import { openIndex } from "../../tools/local-index/open-index.ts";
 import { retrieveRoute } from "../../tools/local-index/retrieve-handler.ts";
 import { defineCommand } from "../command.ts";
 import { openTools, withDocuments } from "../open-tools.ts";
-import { runServer } from "../run-server.ts";
-import { handlerOptions, portOptions } from "../serve-flags.ts";
+import { handlerOptions, portOptions, runServer } from "../serve-flags.ts";
 
 export default defineCommand({
   name: "serve tools",

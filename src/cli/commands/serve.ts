@@ -5,11 +5,11 @@ import { openKeptChains } from "../../serve/kept-chains.ts";
 import { openServeStore } from "../../serve/store/open-store.ts";
 import { chatOf, openServedBestOf } from "../choose-best.ts";
 import { defineCommand } from "../command.ts";
-import { openChain } from "../open-chain.ts";
-import { openOldSystem } from "../open-old-system.ts";
+import { type OpenChain, openChain } from "../open-chain.ts";
+import { openCascade, openOldSystem } from "../open-old-system.ts";
+import { openVersions } from "../open-versions.ts";
 import { priceOf } from "../prices.ts";
-import { runServer } from "../run-server.ts";
-import { handlerOptions, portOptions } from "../serve-flags.ts";
+import { handlerOptions, portOptions, runServer } from "../serve-flags.ts";
 
 export default defineCommand({
   name: "serve",
@@ -18,25 +18,36 @@ export default defineCommand({
   examples: [
     "coa serve --lab 7 --port 4242",
     "coa serve --base-url http://localhost:8000/v1 --profile web --api-key-file keys.txt --host 0.0.0.0",
-    "coa serve --model .coa/quickstart/rl/model --port 0",
+    "coa serve --model .coa/quickstart/rl/model --fallback http://localhost:9000/v1 --cascade",
   ],
   options: {},
   reads: ["server", "serve", "model", "chain", "tools", "judge", "grader", "choose", "spending"],
-  hides: ["bare", "max-usd", "tool-faults"],
+  hides: ["bare", "judge", "max-usd", "recorded", "tool-faults"],
   async run({ values, settings, out, signal, session }) {
     const { serve, model, chain } = settings;
     const port = await portOptions(settings.server);
     const old = await openOldSystem(settings, session);
-    const opened = await openChain(settings, session);
+    const defaultsOf = ({ defaults, model: own }: OpenChain) => ({
+      ...defaults,
+      enforcement: chain.enforcement,
+      sampling: { temperature: model.temperature, entropies: serve.cascade || undefined },
+      prices: priceOf(settings.spending.price, own.name),
+    });
+    const followed = await openVersions(settings, session, defaultsOf);
+    const opened = followed?.opened ?? (await openChain(settings, session));
     // A model of the lab has no tools outside a world: that is said now, not to the first client.
     opened.toolsOf(defineTask({ id: "of a client", question: "?" }));
+    const cascade = await openCascade(settings, opened.folder, session);
     const bestOf = openServedBestOf(settings.choose, session, opened.profile, chatOf(opened.model));
     if (bestOf && model.temperature === 0)
       out.note("--best-of at temperature 0 runs the same chain each time: set --temperature, or let requests set it");
-    const state = serve.state ?? (await openWorkspace()).path("serve");
+    const workspace = await openWorkspace();
+    const state = serve.state ?? workspace.path("serve");
     const store = session.closeAtEnd(await openServeStore(state, { sealKeyFile: serve.sealKeyFile }));
     await store.clean();
-    const kept = serve.keep === undefined ? undefined : session.closeAtEnd(await openKeptChains(serve.keep));
+    const annotations = workspace.path("annotations.jsonl"); // where the studio's review finds what users say
+    const kept =
+      serve.keep === undefined ? undefined : session.closeAtEnd(await openKeptChains(serve.keep, annotations));
     await opened.model.prepare?.(signal);
     const served = await chainHandler({
       ...handlerOptions(port),
@@ -53,19 +64,16 @@ export default defineCommand({
       media: serve.media,
       clientTools: serve.clientTools && serve.clientTools === "on",
       ...old,
+      ...cascade,
+      ...(followed && { versions: followed.versions }),
       bestOf,
-      ...(kept && { forget: kept.delete }),
+      ...(kept && { forget: kept.delete, annotate: kept.annotate }),
       onTrajectory(trajectory, mayKeep) {
         // A chain that waits is kept when it has ended.
         if (!kept || !mayKeep || trajectory.pending) return;
         kept.append(trajectory).catch((error: Error) => out.note(`not kept: ${error.message}`));
       },
-      defaults: {
-        ...opened.defaults,
-        enforcement: chain.enforcement,
-        sampling: { temperature: model.temperature },
-        prices: priceOf(settings.spending.price, opened.model.name),
-      },
+      defaults: defaultsOf(opened),
     });
     return await runServer(served, port, { out, signal, json: values.json });
   },

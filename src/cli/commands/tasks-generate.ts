@@ -5,6 +5,7 @@ import { errorEnding, throwIfUserMustFix } from "../../core/ending.ts";
 import { UsageError } from "../../core/errors.ts";
 import { type Task, taskSchema } from "../../core/task.ts";
 import { generateTasks, type Rejection, type SourceDocument } from "../../tasks/generate-tasks.ts";
+import { sampleDocuments } from "../../tasks/sample-documents.ts";
 import { documentScheme, readCorpus } from "../../tools/local-index/read-corpus.ts";
 import { defineCommand, onePositional } from "../command.ts";
 import { text, whole } from "../setting.ts";
@@ -19,6 +20,8 @@ const examples = [
 /** A question needs more around it than a search does. */
 const passageWords = 600;
 
+const passageOf = (id: string) => /#(\d+)$/.exec(id)?.[1] ?? "0";
+
 export default defineCommand({
   name: "tasks generate",
   summary:
@@ -27,7 +30,7 @@ export default defineCommand({
   examples,
   options: {
     docs: text("The documents, as other commands take them", { valueName: "path" }),
-    limit: whole("Use only the first n documents", { valueName: "n", group: "limits" }),
+    limit: whole("Use only n passages, one of every file first", { valueName: "n", group: "limits" }),
     count: whole("Stop when the file holds this many tasks", { valueName: "n", group: "limits" }),
     out: text("Where tasks are appended; documents that have tasks there are skipped", { default: "tasks.jsonl", valueName: "file", group: "output" }),
   }, // biome-ignore format: one flag a line
@@ -40,7 +43,8 @@ export default defineCommand({
     const documents: SourceDocument[] = [];
     for await (const { id, title, text, url } of readCorpus(path, { passageWords, onProblem })) {
       signal.throwIfAborted();
-      documents.push({ id: url?.startsWith(documentScheme) ? `${url}#${documents.length}` : id, title, text });
+      // By its place in its file: another file beside it changes no id.
+      documents.push({ id: url?.startsWith(documentScheme) ? `${url}#${passageOf(id)}` : id, title, text });
     }
     if (documents.length === 0) throw new UsageError(`${path} holds no documents`);
     const known = existsSync(values.out) ? await readAllJsonl(values.out, taskSchema) : [];
@@ -63,9 +67,12 @@ export default defineCommand({
         onProgress: out.progress,
         onRejected: ({ reason }: Rejection) => void rejected.set(reason, (rejected.get(reason) ?? 0) + 1),
       };
-      const wanted = documents.slice(0, limit).filter(({ id }) => !used.has(id));
+      const wanted = sampleDocuments(documents, settings.tasks.seed).slice(0, limit);
       if (known.length < most)
-        for await (const task of generateTasks(wanted, options)) {
+        for await (const task of generateTasks(
+          wanted.filter(({ id }) => !used.has(id)),
+          options,
+        )) {
           await tasks.append(task);
           if (known.length + ++made >= most) break;
         }

@@ -1,13 +1,17 @@
-import { readAllJsonl } from "../../base/files/read-jsonl.ts";
+import { readAllJsonl, readJsonl } from "../../base/files/read-jsonl.ts";
+import { recordIn } from "../../base/files/record-kind.ts";
 import { writeFileAtomically } from "../../base/files/write-file.ts";
+import { chainHash } from "../../core/annotation.ts";
 import { UsageError } from "../../core/errors.ts";
 import { type Task, taskSchema } from "../../core/task.ts";
 import { teamRunSchema } from "../../core/team-run.ts";
+import { trajectorySchema } from "../../core/trajectory.ts";
+import { readAnnotations } from "../../dataset/read-annotations.ts";
 import { taskIndex } from "../../distill/task-index.ts";
 import { judgeGrader } from "../../graders/judges/judge-grader.ts";
 import { openaiCompatible } from "../../models/openai-compatible.ts";
 import { rightnessLine } from "../../report/comparison-table.ts";
-import { recordedJudgePrompt, recordedTasks } from "../../tasks/recorded-tasks.ts";
+import { type Recorded, recordedChain, recordedJudgePrompt, recordedTasks } from "../../tasks/recorded-tasks.ts";
 import { defineCommand, existingFiles, oneInputFile } from "../command.ts";
 import { list, text, toggle } from "../setting.ts";
 import { openLedger } from "../spending.ts";
@@ -16,25 +20,34 @@ const examples = [
   "coa tasks recorded runs.jsonl --tasks answers.jsonl --out tasks.jsonl",
   "coa tasks recorded runs.jsonl --judge-model gpt-4.1-mini",
   "coa tasks recorded runs.jsonl --assume-right",
+  "coa tasks recorded chains.jsonl --annotations .coa/annotations.jsonl",
 ];
 
 export default defineCommand({
   name: "tasks recorded",
   summary:
-    "Write the questions of recorded runs as tasks, with the answers that are known to be right and how that is known: a file of tasks, feedback in the recording, a judge, or an assumption.",
+    "Write the questions of recorded runs or served chains as tasks, with the answers that are known to be right and how that is known: a file of tasks, feedback, a judge, or an assumption.",
   arguments: "<runs.jsonl>",
   examples,
   options: {
     tasks: list("Tasks with their answers, for the questions they have", { valueName: "file" }),
+    annotations: text("What users and reviewers said about chains: .coa/annotations.jsonl", { valueName: "file" }),
     out: text("The file to write", { default: "tasks.jsonl", valueName: "file", group: "output" }),
     "assume-right": toggle("Take the remaining answers as right; they are called assumed wherever they count"),
   }, // biome-ignore format: one flag a line
   reads: ["judge", "spending"],
   hides: ["judge"],
   async run({ values, settings, positionals, out, signal, session }) {
-    const file = oneInputFile(this, positionals, "a file of team runs");
-    existingFiles(values.tasks);
-    const runs = await readAllJsonl(file, teamRunSchema, { signal });
+    const file = oneInputFile(this, positionals, "a file of team runs or chains");
+    existingFiles([...values.tasks, ...(values.annotations ? [values.annotations] : [])]);
+    const verdicts = values.annotations === undefined ? undefined : await readAnnotations(values.annotations);
+    const first = await readJsonl(file).next();
+    const runs: Recorded[] =
+      recordIn(first.value)?.kind === "chain"
+        ? (await readAllJsonl(file, trajectorySchema, { signal })).map((chain) =>
+            recordedChain(chain, verdicts?.get(chain.id)?.get(chainHash(chain))),
+          )
+        : await readAllJsonl(file, teamRunSchema, { signal });
     if (runs.length === 0) throw new UsageError(`no runs in ${file}`);
     const given = (await Promise.all(values.tasks.map((path) => readAllJsonl(path, taskSchema)))).flat();
     const index = taskIndex(given);

@@ -1,26 +1,32 @@
 import { resolve } from "node:path";
-import { claimFile } from "../../base/files/claim-file.ts";
+import { claimFile } from "../../base/files/claim-folder.ts";
 import { jsonlJournal } from "../../base/files/open-jsonl.ts";
 import { readAllJsonl, readJsonl } from "../../base/files/read-jsonl.ts";
 import { redactSecrets } from "../../base/redact/redact.ts";
 import { UsageError } from "../../core/errors.ts";
+import type { Grader } from "../../core/grader.ts";
 import type { Model } from "../../core/model.ts";
 import { type Task, taskSchema } from "../../core/task.ts";
-import { teamRunSchema } from "../../core/team-run.ts";
+import { type TeamRun, teamRunSchema } from "../../core/team-run.ts";
+import type { Tool } from "../../core/tool.ts";
 import { taskGrader } from "../../graders/grade-task.ts";
+import { createWorld } from "../../lab/create-world.ts";
+import { realLabTools } from "../../lab/real-lab-tools.ts";
 import { scriptedSpecialists } from "../../lab/scripted-specialists.ts";
+import { labToolsByTask } from "../../lab/tools-by-task.ts";
 import type { RolePlayer } from "../../team/role.ts";
 import { defaultTopology, runTeam } from "../../team/run-team.ts";
 import { runTeams } from "../../team/run-teams.ts";
+import { chooseSandbox } from "../../tools/sandbox/choose-sandbox.ts";
 import { defineCommand, oneInputFile } from "../command.ts";
-import { openTools } from "../open-tools.ts";
+import { disturbance, openTools } from "../open-tools.ts";
+import { table } from "../output.ts";
+import type { Session } from "../session.ts";
 import { number, text, toggle, whole } from "../setting.ts";
 import { changedSettings, type Settings } from "../settings/index.ts";
 import { openLedger } from "../spending.ts";
 import { checkTeam, describeCheck } from "./team-check.ts";
-import { openLabTools } from "./team-in-lab.ts";
 import { openPlayers } from "./team-players.ts";
-import { summariseTeamRuns } from "./team-summary.ts";
 
 const examples = [
   "coa team run tasks.jsonl --scripted --out runs.jsonl",
@@ -165,3 +171,86 @@ export default defineCommand({
     return 0;
   },
 });
+
+/** Opens the tools of these tasks' worlds: in memory with `fast`, else a real index, HTTP on loopback and a sandbox. */
+export async function openLabTools(
+  tasks: readonly Task[],
+  { fast, faults }: { fast: boolean; faults?: string },
+  session: Session,
+): Promise<(task: Task) => Tool[]> {
+  const other = tasks.find(({ world }) => world === undefined);
+  if (other)
+    throw new UsageError(
+      `the lab's tools are for lab tasks only, and ${other.id} is not one; make some with: coa lab tasks`,
+    );
+  const disturb = disturbance(faults);
+  if (fast) return labToolsByTask(undefined, disturb).toolsOf;
+  const sandbox = session.closeAtEnd(chooseSandbox({ isolation: "run" }));
+  const byWorld = new Map<string, Tool[]>();
+  for (const world of tasks.map((task) => task.world!)) {
+    const key = JSON.stringify(world);
+    if (byWorld.has(key)) continue;
+    byWorld.set(key, disturb(session.closeAtEnd(await realLabTools(createWorld(world), sandbox)).tools));
+  }
+  return (task) => byWorld.get(JSON.stringify(task.world))!;
+}
+
+export interface TeamSummary {
+  tasks: number;
+  runs: number;
+  /** Of the runs whose tasks have a gold answer. */
+  solvedShare: number | null;
+  replannedShare: number;
+  perRun: { modelCalls: number; toolCalls: number; billedTokens: number; computedTokens: number };
+  errors: number;
+  text: string;
+}
+
+/**
+ * The totals of a file of team runs: solved tasks, tokens both ways, calls, new plans. A run without an answer counts as
+ * unsolved, a task without a run not at all.
+ */
+export async function summariseTeamRuns(
+  runs: AsyncIterable<TeamRun>,
+  tasks: readonly Task[],
+  grade: Grader,
+): Promise<TeamSummary> {
+  const byTask = new Map(tasks.map((task) => [task.id, task]));
+  const counted = new Map<string, TeamRun & { solved: boolean }>();
+  for await (const run of runs) {
+    const task = byTask.get(run.taskId ?? "");
+    if (!task) continue;
+    const solved = task.answers.length > 0 && (await grade(task, run.answer)).correct === true;
+    counted.set(task.id, { ...run, solved });
+  }
+  const all = [...counted.values()];
+  const gradable = all.filter(({ taskId }) => byTask.get(taskId ?? "")!.answers.length > 0).length;
+  const mean = (figure: "modelCalls" | "toolCalls" | "billedTokens" | "computedTokens") =>
+    all.reduce((sum, { usage }) => sum + usage[figure], 0) / Math.max(1, all.length);
+  const summary = {
+    tasks: tasks.length,
+    runs: all.length,
+    solvedShare: gradable === 0 ? null : all.filter(({ solved }) => solved).length / gradable,
+    replannedShare: all.filter(({ replans = 0 }) => replans > 0).length / Math.max(1, all.length),
+    perRun: {
+      modelCalls: mean("modelCalls"),
+      toolCalls: mean("toolCalls"),
+      billedTokens: mean("billedTokens"),
+      computedTokens: mean("computedTokens"),
+    },
+    errors: all.filter(({ ending }) => ending.reason === "error").length,
+  };
+  const percent = (value: number | null) => (value === null ? "not gradable" : `${(100 * value).toFixed(1)} %`);
+  const text = table([
+    ["tasks", String(summary.tasks)],
+    ["runs", String(summary.runs)],
+    [all.length < tasks.length ? "solved, of these runs" : "solved, of all tasks", percent(summary.solvedShare)],
+    ["made a new plan", percent(summary.replannedShare)],
+    ["ended in an error", String(summary.errors)],
+    ["model calls per run", summary.perRun.modelCalls.toFixed(1)],
+    ["tool calls per run", summary.perRun.toolCalls.toFixed(1)],
+    ["tokens per run, billed", summary.perRun.billedTokens.toFixed(0)],
+    ["tokens per run, computed", summary.perRun.computedTokens.toFixed(0)],
+  ]);
+  return { ...summary, text };
+}

@@ -3,7 +3,6 @@ import { distillRun } from "../../distill/distill-run.ts";
 import { taskGrader } from "../../graders/grade-task.ts";
 import { labCorrector } from "../../lab/lab-corrector.ts";
 import { runTeam } from "../../team/run-team.ts";
-import { checkCorrector } from "../../train/check-corrector.ts";
 import { corrections } from "../../train/corrections.ts";
 import { teamCorrector } from "../../train/team-corrector.ts";
 import { engineTeacher, teacher } from "../../train/token-teacher.ts";
@@ -21,7 +20,6 @@ const examples = [
   "coa train opd tasks.jsonl --model .coa/sft/model --teacher .coa/large/model --search index --index .coa/wiki --out .coa/opd",
   "coa train opd tasks.jsonl --model .coa/sft/model --teacher-team --base-url http://localhost:8000/v1 --team-model qwen3 --out .coa/opd",
   "coa train opd tasks.jsonl --model .coa/sft/model --profile lab --bare --teacher-team --scripted --out .coa/opd",
-  "coa train opd tasks.jsonl --model .coa/sft/model --teacher-grade --guard .coa/dataset --search index --index .coa/wiki --out .coa/opd",
 ];
 
 export default defineCommand({
@@ -32,7 +30,6 @@ export default defineCommand({
   options: {
     teacher: text("Model folder of the same vocabulary that scores every token the student writes", { valueName: "folder", group: "model" }),
     "teacher-team": toggle("A team takes over where the student first goes wrong", { group: "model" }),
-    "teacher-grade": toggle("The grade of each answer teaches the score that the model's own check should have given it", { group: "model" }),
     scripted: toggle("Scripts play the team, no LLM; for tasks of the lab", { group: "model" }),
     "base-url": text("OpenAI-compatible server of the team (default: OPENAI_BASE_URL)", { valueName: "url", group: "model" }),
     "team-model": text("Model that plays the team's roles (default: OPENAI_MODEL)", { valueName: "name", group: "model" }),
@@ -42,9 +39,8 @@ export default defineCommand({
   hides: [...rolloutHides, "preset", "engine", "engine-url", "base-model", "lora", "workers-port", "judge", "topology"],
   async run(context) {
     const { values, settings, session } = context;
-    const graded = values["teacher-grade"];
-    if (Number(values.teacher !== undefined) + Number(values["teacher-team"]) + Number(graded) !== 1)
-      throw missingArgument(this, "one teacher: --teacher <folder>, --teacher-team or --teacher-grade");
+    if ((values.teacher !== undefined) === values["teacher-team"])
+      throw missingArgument(this, "one teacher: --teacher <folder> or --teacher-team");
     const { coefficient, rewardWeight, teamCalls: limit } = settings.train;
     const modelTeacher: Teach = async () => {
       const found = await findModel({ name: values.teacher }, { lab: false });
@@ -74,11 +70,6 @@ export default defineCommand({
       });
       return { rewardWeight, loss: corrections(corrector, { coefficient, limit }) };
     };
-    const grade: Teach = async ({ profile }) => ({
-      rewardWeight,
-      loss: corrections(checkCorrector(profile), { coefficient, limit }),
-    });
-    const teach = graded ? grade : values["teacher-team"] ? teamTeacher : modelTeacher;
-    return trainOnRollouts({ name, examples }, context, teach);
+    return trainOnRollouts({ name, examples }, context, values["teacher-team"] ? teamTeacher : modelTeacher);
   },
 });

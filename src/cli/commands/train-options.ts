@@ -6,7 +6,6 @@ import type { Options } from "../command.ts";
 import { choice, text, whole } from "../setting.ts";
 import type { Section } from "../settings/index.ts";
 
-/** Flags of every training command. */
 export const trainOptions = {
   model: text("Model folder to start from; of a server's model, the tokenizer", { valueName: "folder", group: "model" }),
   out: text("The run's folder: configuration, metrics, checkpoints, model", { default: ".coa/train", valueName: "folder", group: "output" }),

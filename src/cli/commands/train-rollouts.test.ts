@@ -123,12 +123,12 @@ describe("coa train rl", () => {
   });
 
   it("says that nothing was learned where no greedy answer changed, and prints the rate that it chose", async () => {
-    const graded = ["--teacher-grade", "--groups", "13", "--samples", "8"];
-    const still = await train("opd", "still", ...graded, "--rate", "1e-12");
+    const taught = ["--teacher", shipped, "--groups", "13", "--samples", "8"];
+    const still = await train("opd", "still", ...taught, "--rate", "1e-12");
     assert.equal(still.code, 1);
     assert.match(still.stderr, /0 of 13 greedy answers changed, so nothing was learned: raise --rate \(it was 1e-12\)/);
     assert.deepEqual(JSON.parse(still.stdout).answers, { of: 13, changed: 0 });
-    const all = trainArguments("opd", "usual", ...graded.slice(0, 2), "1");
+    const all = trainArguments("opd", "usual", ...taught.slice(0, 3), "1");
     const { stderr } = await coa(...all.filter((word, at) => word !== "--rate" && all[at - 1] !== "--rate"));
     assert.match(stderr, /Rate 0.0003 for all weights \(2.07 M parameters\); --rate overrides/);
     const { mixedGroups, finishedGroups, entropy } = await metrics("still");
@@ -166,20 +166,9 @@ describe("coa train opd", () => {
     assert.ok(Number(line["asked"]) > 0 && Number(line["corrected"]) > 0, JSON.stringify(line));
   });
 
-  it("teaches the check by the grades, of right answers too", async () => {
-    const { code, stderr } = await train("opd", "grade", "--teacher-grade", "--groups", "1");
-    assert.equal(code, 0, stderr);
-    const line = await metrics("grade");
-    assert.ok(
-      Number(line["corrected"]) > 0 && Number(line["asked"]) === Number(line["rollouts"]),
-      JSON.stringify(line),
-    );
-  });
-
   it("refuses two teachers, none, and one of another vocabulary, before the first step", async () => {
     await assert.rejects(train("opd", "y"), /needs one teacher/);
     await assert.rejects(train("opd", "y", "--teacher", shipped, "--teacher-team"), /needs one teacher/);
-    await assert.rejects(train("opd", "y", "--teacher-grade", "--teacher-team"), /needs one teacher/);
     const tokenizer = trainTokenizer(["the cat sat on the mat"], { vocabularySize: 300, specialTokens: ["<think>"] });
     await tokenizer.save(at("tokenizer"));
     const size = ["--hidden", "32", "--layers", "1", "--heads", "1", "--tokenizer", at("tokenizer")];

@@ -3,25 +3,33 @@
  * rollouts are compared with: each other, or a teacher.
  */
 import { readModelUse } from "../../base/files/model-use-file.ts";
+import { accessOf, checkReach } from "../../base/http/access.ts";
+import { listen } from "../../base/http/listen.ts";
+import type { Engine } from "../../core/engine.ts";
 import { UsageError } from "../../core/errors.ts";
 import type { Task } from "../../core/task.ts";
+import type { Tokenizer } from "../../core/tokenizer.ts";
+import type { Tool } from "../../core/tool.ts";
 import { averageModels } from "../../engines/embedded/files/average-models.ts";
 import { loadModelConfig } from "../../engines/embedded/files/model-folder.ts";
 import { parameterCount } from "../../engines/embedded/model/parameters.ts";
+import type { Profile } from "../../language/profile.ts";
 import { loadTasks } from "../../tasks/benchmarks/load-tasks.ts";
 import { parseFaultPlan, withFaults } from "../../tools/with-faults.ts";
 import { chainRollout } from "../../train/chain-rollout.ts";
 import { changedChains, greedyChains } from "../../train/greedy-change.ts";
 import { saveTrained } from "../../train/save-trained.ts";
 import { trainRl } from "../../train/train-rl.ts";
-import { chainOf } from "../../train/workers/worker-protocol.ts";
+import { coordinatorHandler } from "../../train/workers/coordinator-handler.ts";
+import { type LeaseBoard, leaseBoard } from "../../train/workers/lease-board.ts";
+import { workerIdentity } from "../../train/workers/worker-identity.ts";
+import { chainOf, type RolloutChain, type RunForWorkers } from "../../train/workers/worker-protocol.ts";
 import { type Command, type Invocation, oneInputFile } from "../command.ts";
 import { openWork } from "../open-chain.ts";
-import { openCoordinator } from "../open-coordinator.ts";
 import { openFolder } from "../open-model.ts";
 import { findTrainFolder, openTrainEngine, whereWritten } from "../open-train-engine.ts";
 import { rewardOf } from "../reward-of.ts";
-import type { SectionName } from "../settings/index.ts";
+import type { Section, SectionName } from "../settings/index.ts";
 import { openGrader } from "./eval-grading.ts";
 import {
   creditOf,
@@ -183,4 +191,56 @@ export async function trainOnRollouts(
 /** Tasks answered greedily before and after so many rollouts: what that costs stays small, and a handful says nothing. */
 function greedyTasks(rollouts: number): number {
   return rollouts < 100 ? 0 : Math.min(100, Math.ceil(rollouts / 8));
+}
+
+export interface Coordinator {
+  play: LeaseBoard["play"];
+  /** Tells workers that the run has ended. */
+  close(): Promise<void>;
+}
+
+/**
+ * The port on which workers take rollouts of `train rl`: they then run the chains, and this process trains and rewards.
+ */
+export async function openCoordinator(
+  settings: Section<"workers">,
+  run: {
+    engine: Engine;
+    tokenizer: Tokenizer;
+    profile: Profile;
+    task: Task;
+    toolsOf: (task: Task) => readonly Tool[];
+    chain: RolloutChain;
+    sampler?: RunForWorkers["sampler"];
+  },
+  note: (text: string) => void,
+): Promise<Coordinator | undefined> {
+  const { port, host, key = process.env["COA_WORKERS_KEY"], silenceSeconds, deadlineSeconds } = settings;
+  if (port === undefined) return undefined;
+  checkReach(host, key !== undefined, "set workers.key=<key>");
+  const silenceMs = 1000 * silenceSeconds;
+  const board = leaseBoard({ deadlineMs: 1000 * deadlineSeconds, silenceMs });
+  const { engine, tokenizer, profile, task, chain, sampler } = run;
+  const handler = coordinatorHandler({
+    board,
+    run: {
+      identity: workerIdentity({ profile, tools: run.toolsOf(task), tokenizer }),
+      task,
+      chain,
+      capabilities: engine.capabilities,
+      silenceMs,
+      sampler,
+    },
+    access: accessOf(host),
+    ...(key ? { keys: [key] } : {}),
+  });
+  const server = await listen(handler, { port, host });
+  note(`Rollouts wait for workers: coa worker --coordinator ${server.origin}`);
+  return {
+    play: board.play,
+    async close() {
+      board.close();
+      await server.drain(5000);
+    },
+  };
 }

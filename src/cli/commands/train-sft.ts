@@ -1,14 +1,18 @@
 import { readModelUse } from "../../base/files/model-use-file.ts";
-import { openDataset } from "../../dataset/dataset-folder.ts";
+import type { Engine, Example } from "../../core/engine.ts";
+import type { ModelUse } from "../../core/model-use.ts";
+import { type DatasetManifest, openDataset } from "../../dataset/dataset-folder.ts";
 import { loadModelConfig } from "../../engines/embedded/files/model-folder.ts";
 import { parameterCount } from "../../engines/embedded/model/parameters.ts";
+import { labModelUse } from "../../lab/lab-model-use.ts";
 import { fixedExamples } from "../../train/example-source.ts";
 import { saveTrained } from "../../train/save-trained.ts";
 import { trainSft } from "../../train/train-sft.ts";
+import { namedProfiles } from "../choose-profile.ts";
 import { defineCommand, onePositional } from "../command.ts";
 import { findTrainFolder, openTrainEngine, whereWritten } from "../open-train-engine.ts";
 import { assertFits, readExamples } from "../read-examples.ts";
-import { useOf } from "../trained-use.ts";
+import { toggle } from "../setting.ts";
 import { calledAs, optimizerOf, sftRates, trainOptions } from "./train-options.ts";
 
 const examples = [
@@ -22,7 +26,12 @@ export default defineCommand({
   summary: "Teach a model the chains of a dataset: only what the model writes counts, tool outputs are masked.",
   arguments: "<dataset>",
   examples,
-  options: trainOptions,
+  options: {
+    ...trainOptions,
+    "dry-run": toggle("Compute two batches, print memory and time of the whole, and train nothing", {
+      group: "output",
+    }),
+  },
   reads: ["train", "engine"],
   hides: ["preset", "groups", "samples", "guard"],
   async run({ values, settings, positionals, out, signal, session }) {
@@ -46,6 +55,16 @@ export default defineCommand({
     const { engine, tokenizer } = opened;
     const { maxContext } = engine.capabilities;
     assertFits(dataset, { tokenizer, maxContext, name: values.model });
+    if (values["dry-run"]) {
+      const batches = await Promise.all([0, 1].map((step) => source.batch(step)));
+      const cost = await probeTraining(engine, batches, steps);
+      if (values.json) out.json(cost);
+      else
+        out.print(
+          `${steps} steps of about ${train.batchTokens} tokens: ${cost.minutes.toFixed(1)} minutes (${cost.tokensPerSecond.toFixed(0)} tokens/s measured now), at most ${(cost.peakBytes / 1e9).toFixed(1)} GB. Nothing was trained.`,
+        );
+      return 0;
+    }
     const result = await trainSft({
       ...optimizerOf(train, steps, { ...chosen, schedule: { decay: "cosine" } }),
       microBatchTokens: train.microBatchTokens,
@@ -86,3 +105,36 @@ export default defineCommand({
     return 0;
   },
 });
+
+/** What training will take, by two batches: the first one also makes the graphs, the second tells the speed. */
+async function probeTraining(engine: Engine, batches: readonly (readonly Example[])[], steps: number) {
+  const seconds: number[] = [];
+  for (const batch of batches) {
+    const started = performance.now();
+    await engine.forwardBackward(batch, { name: "cross_entropy" });
+    await engine.optimStep({ learningRate: 0, matrixLearningRate: 0 });
+    seconds.push((performance.now() - started) / 1000);
+  }
+  const tokens = batches.at(-1)!.reduce((sum, { input }) => sum + input.length, 0);
+  return {
+    steps,
+    tokensPerSecond: tokens / seconds.at(-1)!,
+    minutes: (seconds[0]! + steps * seconds.at(-1)!) / 60,
+    peakBytes: process.resourceUsage().maxRSS * 1024,
+  };
+}
+
+/** How a dataset's chains are written, where they are all of one kind. */
+export function useOf({ profiles, chains }: DatasetManifest): ModelUse | undefined {
+  const [name, ...others] = Object.keys(profiles);
+  if (name === undefined || others.length > 0 || chains?.question === "mixed") return undefined;
+  if (name === "lab") return labModelUse([]);
+  const profile = chains?.language?.profile ?? namedProfiles[name];
+  if (!profile) return undefined;
+  return {
+    version: 1,
+    language: { profile, tools: chains?.language?.tools ?? [] },
+    question: chains?.question ?? "system-prompt",
+    training: [],
+  };
+}

@@ -7,9 +7,9 @@ import { openFile } from "../open-file.ts";
 import { confirmed, type Output } from "../output.ts";
 import { priceOf } from "../prices.ts";
 import { chooseUp, studentText, upFlags, upSections } from "../up/choose.ts";
-import { estimateText } from "../up/estimate.ts";
+import { estimateText, tokensOf } from "../up/estimate.ts";
 import { lookAtInput, type UpInput } from "../up/look-at-input.ts";
-import { estimateFor, nextLines, runUp, spentSoFar } from "../up/run-up.ts";
+import { estimateFor, nextLines, otherStudents, runUp, spentSoFar, workFolder } from "../up/run-up.ts";
 import { planUp, typed, type UpStep } from "../up/up-plan.ts";
 
 const examples = [
@@ -22,7 +22,7 @@ const examples = [
 export default defineCommand({
   name: "up",
   summary:
-    "Make a model from your documents or traces: index or import, tasks, team, distill, dataset, train, compare. Says before what it costs, prints every command, and resumes.",
+    "Make a model from your documents or traces: index or import, tasks, team, distill, dataset, train, compare. Prints what it costs and every command before, stops at twice that, and resumes.",
   arguments: "<folder or traces>",
   examples,
   options: upFlags,
@@ -43,15 +43,17 @@ export default defineCommand({
     const choices = {
       ...chosen,
       questions,
-      folder: values.out ?? relative(".", join(workspaceRoot(), `up-${input.name}`)),
+      folder: values.out ?? relative(".", await workFolder(workspaceRoot(), input)),
+      others: [] as string[],
     };
     const { folder } = choices;
+    choices.others = await otherStudents(folder, choices.student);
     const price = priceOf(settings.spending.price);
     const spent = await spentSoFar(folder, price);
     const estimate = await estimateFor(input, choices, price);
     for (const line of [inputText(input), studentText(choices.student), ...estimateText(estimate)]) out.note(line);
-    if (spent > 0) out.note(`Spent so far: ${money(spent)}.`);
-    const planned = { input: input.kind, folder, estimate, spentUsd: spent };
+    if (spent.usd > 0) out.note(`Spent so far: ${money(spent.usd)}.`);
+    const planned = { input: input.kind, folder, estimate, spentUsd: spent.usd };
     if (values["dry-run"]) {
       const steps = planUp(input, choices);
       if (values.json)
@@ -59,7 +61,7 @@ export default defineCommand({
       else for (const [index, step] of steps.entries()) out.print(stepText(step, index + 1, typed(step.args)));
       return 0;
     }
-    if (most !== undefined && spent + (estimate.usd ?? 0) > most)
+    if (most !== undefined && spent.usd + (estimate.usd ?? 0) > most)
       throw new UsageError(`that is more than --max-usd ${most}: ask fewer questions (--questions), or allow more`);
     if (
       estimate.parts.length > 0 &&
@@ -76,6 +78,7 @@ export default defineCommand({
       again: `coa up ${process.argv.slice(process.argv.indexOf("up") + 1).join(" ")}`,
       note: out.note,
       signal,
+      ...(!values.yes && estimate.parts.length > 0 && { maxTokens: spent.tokens + 2 * Math.ceil(tokensOf(estimate)) }),
     });
     out.endProgress();
     if (code !== 0) return code;
@@ -84,7 +87,7 @@ export default defineCommand({
     if (values.json)
       out.json({
         ...planned,
-        spentUsd: await spentSoFar(folder, price),
+        spentUsd: (await spentSoFar(folder, price)).usd,
         measuredOn,
         report,
         steps: steps.map(({ args }) => typed(args)),
@@ -97,7 +100,7 @@ export default defineCommand({
 });
 
 function inputText(input: UpInput): string {
-  if (input.kind === "documents") return `${input.path}: documents, ${input.pieces} pieces of text.`;
+  if (input.kind === "documents") return `${input.path}: ${input.files} documents, ${input.pieces} pieces of text.`;
   const scored = input.scored > 0 ? `, ${input.scored} with feedback` : "";
   return `${input.path}: traces, ${input.runs.length} runs${scored}.`;
 }
@@ -107,7 +110,7 @@ function stepText({ name, what }: UpStep, number: number, command: string): stri
 }
 
 /** The output of a command inside this one: everything it says goes to the person, indented; stdout stays ours. */
-function insideOf(out: Output): Output {
+export function insideOf(out: Output): Output {
   const indented = (text: string) => out.note(text.replace(/^(?=.)/gm, "   "));
   return {
     ...out,

@@ -20,6 +20,7 @@ export const sections = {
     temperature: number("Sampling temperature", { flag: "temperature", default: 0, min: 0, valueName: "x" }),
     topP: number("Nucleus sampling: share of probability to sample from", { min: 0, max: 1 }),
     topK: whole("Sample among the k likeliest tokens"),
+    precision: choice(["f32", "8bit"], "How a model in this process holds its weights: 8bit answers faster, in a third of the memory", { default: "f32" }),
     requestsPerMinute: number("Max model calls started per minute", { min: 0.001 }),
     maxParallelCalls: whole("Max model calls at the same time"),
   }),
@@ -66,8 +67,7 @@ export const sections = {
   }),
   choose: section("Best of n: how many runs of a task, and which is chosen", "model", {
     bestOf: whole("Run each task n times and choose one answer; all runs are counted", { flag: "best-of", valueName: "n" }),
-    by: choice(["judge", "majority", "check"], "How to choose (default: judge if the model chats, else majority)", { flag: "choose", valueName: "way", needs: "choose.bestOf" }),
-    enough: number("Run one after the other and stop when a run's own double check gives this score", { min: 1, needs: "choose.bestOf" }),
+    by: choice(["judge", "majority"], "How to choose (default: judge if the model chats, else majority)", { flag: "choose", valueName: "way", needs: "choose.bestOf" }),
     model: text("Model that chooses (default: the one that answers)"),
     baseUrl: text("Its OpenAI-compatible server (default: OPENAI_BASE_URL)"),
   }),
@@ -99,10 +99,8 @@ export const sections = {
     keepWithoutReflection: number("Share of chains without reflection to keep", { default: 0.5, min: 0, max: 1 }),
     copies: whole("How often to write chains that correct themselves", { default: 2 }),
     nearDuplicates: number("Similarity above which a chain is a duplicate", { default: 0.95, min: 0 }),
-    balance: number("Max size of a family, in sizes of the median one", { min: 0 }),
     blockUrls: list("Addresses that a chain must not touch"),
     skip: list("Stages to leave out"),
-    baseUrl: text("Server of these two models (default: OPENAI_BASE_URL)"),
     workers: whole("Worker threads (default: cores - 1)", { min: 0 }),
   }),
   dataset: section("How chains become examples of a dataset, and rows for other trainers", "input", {
@@ -147,7 +145,7 @@ export const sections = {
     inFlight: whole("With maxStaleness: groups begun and not yet trained on (default: enough for that many steps and one more)"),
     coefficient: number("Weight of the teacher in opd", { default: 1, min: 0 }),
     rewardWeight: number("Weight of the reward beside the teacher in opd; 0 leaves RL out", { default: 0, min: 0 }),
-    teamCalls: whole("Max corrections asked of a team or grade in one step of opd"),
+    teamCalls: whole("Max corrections asked of a team in one step of opd"),
   }),
   engine: section("What trains the weights: this machine, or a Tinker server", "model", {
     kind: choice(["embedded", "tinker"], "Where weights are trained: this machine, or a Tinker server", { flag: "engine", default: "embedded", valueName: "name" }),
@@ -196,6 +194,7 @@ export const sections = {
     perDocument: whole("Questions about one document alone", { default: 2 }),
     depth: whole("How many look-ups deeper questions go", { default: 1, min: 0 }),
     width: number("Share of questions that are also merged with another", { default: 0.5, min: 0, max: 1 }),
+    seed: whole("Another seed asks about other passages first", { default: 0, min: 0 }),
     maxWithoutTools: number("Tasks answered more often without tools are dropped", { default: 0.3, min: 0, max: 1 }),
     minSolved: number("Tasks solved less often are too hard", { default: 0.01, min: 0, max: 1 }),
     maxSolved: number("Tasks solved more often are too easy for RL (default: 0.99; 1 for a team)", { min: 0, max: 1 }),
@@ -208,13 +207,19 @@ export const sections = {
   spending: section("What model calls cost, and how much may be spent", "limits", {
     price: list("Dollars per million tokens, of one model or of all", { flag: "price", valueName: "[model=]in,out[,cached]" }),
     maxUsd: number("Max dollars to spend (needs --price)", { flag: "max-usd", min: 0, valueName: "usd" }),
+    maxTokens: whole("Max tokens of all calls in the ledger, read and written"),
     ledger: text("File that keeps what each call cost; --max-usd counts what it holds already"),
   }),
   serve: section("How coa serve answers requests with chains", "output", {
     name: text("Model name that clients ask for (default: the model's own)", { flag: "name", valueName: "name" }),
     keep: text("Append every served chain to this JSONL file, secrets removed: the next dataset", { flag: "keep", valueName: "file" }),
     shadow: text("Answer from the old system at this base URL, run the chain beside it and count agreement", { flag: "shadow", valueName: "url" }),
-    fallback: text("Ask the system at this base URL if the chain has no answer, or its check is below 3", { flag: "fallback", valueName: "url" }),
+    fallback: text("Ask the system at this base URL, or this model of OPENAI_BASE_URL, if the chain has no answer or its check is below 3", { flag: "fallback", valueName: "url" }),
+    cascade: toggle("Let the model's cascade.json decide when the fallback is asked (coa cascade fit)", { flag: "cascade", needs: "serve.fallback" }),
+    audit: text("Share of the requests that the fallback answers too, unseen, to watch the promise of the cascade", { flag: "audit", default: "2%", valueName: "share", needs: "serve.cascade" }),
+    whenDown: choice(["fail", "model"], "With a cascade, when the fallback can't be asked: refuse with 503, or give the model's answer, marked", { default: "fail" }),
+    stickyBy: choice(["conversation", "key"], "With --model live and a canary: what stays with one version", { default: "conversation" }),
+    maxEscalations: whole("Max questions to the fallback an hour, with a cascade; beyond them as when it is down", { min: 0 }),
     oldModel: text("Model name at the address of shadow or fallback (default: the first one listed there)"),
     maxChains: whole("Max chains at a time; others wait (default: 16, 64 for rollouts)"),
     maxQueue: whole("Max waiting chains; more are refused with 429 (default: 256, 4096 for rollouts)", { min: 0 }),
@@ -225,6 +230,10 @@ export const sections = {
     showTools: toggle("Show executed tools as items of their own to every client of the Responses API"),
     mcpTools: toggle("Offer each tool over MCP too (POST /mcp), besides ask_chain"),
     observations: toggle("Show what tools returned among the reasoning"),
+  }),
+  improve: section("Rounds of improvement from production", "input", {
+    guard: list("Chains of earlier demonstrations, so that the model forgets nothing"),
+    margin: number("Largest loss on the exam that counts as not worse, as a share", { default: 0.02, min: 0, max: 1 }),
   }),
   trainer: section("The training server of this machine", "limits", {
     checkpoints: text("Where saved weights are kept", { default: ".coa/trainer" }),
@@ -241,6 +250,7 @@ export const sections = {
     cors: list("Origins of web pages that may call the server"),
     maxBodyMb: number("Max size of a request body in megabytes", { default: 20, min: 0.001 }),
     log: choice(["error", "warn", "info"], "Requests that get a line of JSON on stderr: faults, what was refused too, or all", { default: "error" }),
+    graceSeconds: number("Seconds that a server that stops still takes requests while GET /ready says no, if that was ever asked", { default: 5, min: 0 }),
     drainSeconds: number("Max seconds that running requests get to finish when the server stops", { default: 30, min: 0 }),
   }),
   index: section("How documents are cut and indexed", "input", {
@@ -254,6 +264,7 @@ export const sections = {
   up: section("What coa up takes its input for, and what it keeps back", "input", {
     input: choice(["documents", "traces"], "What the input is, where both are possible (default: by its files)"),
     heldOut: number("Share of the questions that training never sees", { default: 0.2, min: 0, max: 0.9 }),
+    rlSteps: whole("Steps of practice on the questions of training, where --tasks gives their answers and tools are live; 0: none", { default: 30, min: 0 }),
   }),
   lab: section("Which lab world, and which questions about it", "input", {
     pages: whole("How many pages the world has", { default: 600, min: 20 }),

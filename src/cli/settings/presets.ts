@@ -6,7 +6,6 @@ function presetSettings(name: keyof typeof rlPresets, more: Record<string, unkno
   return { ...Object.fromEntries(own), "reward.formatFactor": "strict", ...more };
 }
 
-/** By name. */
 export const presets = {
   verifiable: presetSettings("verifiable", {}),
   faults: presetSettings("faults", { "tools.faults": practisedFaults }),

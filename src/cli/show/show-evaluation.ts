@@ -3,8 +3,7 @@ import { UsageError } from "../../core/errors.ts";
 import { readTeamRun } from "../../core/team-run.ts";
 import { readTrajectory } from "../../core/trajectory.ts";
 import { chosenSuccess } from "../../evaluate/best-of.ts";
-import { compareEvaluations } from "../../evaluate/compare-evaluations.ts";
-import { comparisonReport } from "../../evaluate/comparison-report.ts";
+import { compareEvaluations, comparisonReport } from "../../evaluate/compare-evaluations.ts";
 import { byJudge } from "../../evaluate/judge-choice.ts";
 import { readEvaluation, readRuns, type StoredEvaluation } from "../../evaluate/read-evaluation.ts";
 import { taskGrader } from "../../graders/grade-task.ts";
@@ -12,10 +11,10 @@ import { runTree } from "../../record/run-summary.ts";
 import { replayedLine, rightnessLine, rightWords, textTable } from "../../report/comparison-table.ts";
 import type { Summary } from "../../report/figures.ts";
 import { count, money as dollars, percent, percentWithInterval } from "../../report/format-figures.ts";
+import { successText } from "../../report/result-sentence.ts";
 import { chainText } from "../render-chain.ts";
 import type { Asked, Shown, View } from "./shown.ts";
 
-/** Wrong answers that a summary quotes. */
 const quoted = 5;
 
 /** Shows an evaluation's folder, finished or not; an item is a task. */
@@ -70,7 +69,7 @@ export function evaluationText(summary: Summary): string {
   const passes = Object.entries(summary.passAtK).map(([k, value]) => `pass@${k} ${percent(value)}`);
   const money = cost && cost.costUsd > 0 ? dollars(cost.costUsd) : "money not known (--price)";
   return [
-    `${summary.system}: ${percentWithInterval(summary.success)} of ${summary.tasks} tasks × ${samples}`,
+    `${summary.system}: ${successText(summary)} of ${summary.tasks} tasks × ${samples}`,
     `${words.right} ${summary.successes}, ${words.wrong} ${summary.wrong}, unanswered ${summary.unanswered}, crashed ${summary.crashed}, not graded ${summary.undecided}, not run ${summary.missing}`,
     measure && `${measure.metric ?? "pass@1"}, graded by ${measure.scorers.join("; ")}${judges}`,
     summary.what,

@@ -1,14 +1,20 @@
 /** A model: architecture, sizes, parameters, tokenizer; every tensor is read and checked. */
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+import { loadGguf } from "../../engines/embedded/files/gguf-model.ts";
+import { loadModelFolder } from "../../engines/embedded/files/model-folder.ts";
 import { configToHuggingFace } from "../../engines/embedded/model/config.ts";
 import { parameterCount } from "../../engines/embedded/model/parameters.ts";
+import { loadTokenizer } from "../../tokenizers/load-tokenizer.ts";
 import { table } from "../output.ts";
-import { readWeights, tokenizerOf } from "../read-weights.ts";
 import type { View } from "./shown.ts";
 
 /** Shows a model folder or a GGUF file; its items are its tensors. */
 export const showModel: View = async (path, { all }) => {
-  const { config, parameters, folder } = await readWeights(path);
-  const tokenizer = folder ? await tokenizerOf(folder) : undefined;
+  const model = path.endsWith(".gguf") ? await loadGguf(path) : await loadModelFolder(path, { later: true });
+  const { config, parameters } = model;
+  const tokenized = "folder" in model && existsSync(join(model.folder, "tokenizer.json"));
+  const tokenizer = tokenized ? await loadTokenizer(model.folder) : undefined;
   const count = parameterCount(config);
   const tensors = [...parameters].map(([name, { shape, data }]) => {
     const largest = data.reduce((most, value) => Math.max(most, Math.abs(value)), 0);

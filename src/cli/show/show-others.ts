@@ -14,7 +14,6 @@ import { chooseProfile, namedProfiles } from "../choose-profile.ts";
 import { table } from "../output.ts";
 import type { View } from "./shown.ts";
 
-/** Passages that a search shows. */
 const hitsShown = 5;
 
 /** Shows a search index; an item is words to search for. */
@@ -45,7 +44,6 @@ export const showIndex: View = async (folder, { item, out }) => {
   }
 };
 
-/** Shows a written lab world. */
 export const showWorld: View = async (folder) => {
   const world = (await readJson(join(folder, "world.json"))) as { seed: number; pages: number; split: string };
   const { seed, pages, split } = world;

@@ -4,13 +4,12 @@ import { type FoundRecord, recordIn } from "../../base/files/record-kind.ts";
 import { UsageError } from "../../core/errors.ts";
 import { readTeamRun, type TeamRun } from "../../core/team-run.ts";
 import { readTrajectory, type Trajectory } from "../../core/trajectory.ts";
-import { servedReport } from "../../evaluate/served-report.ts";
+import { type ServedReport, servedReport } from "../../evaluate/served-report.ts";
 import { openRunIndex, type RunIndex } from "../../record/recordings/run-index.ts";
 import { runTree, summariseRun } from "../../record/run-summary.ts";
 import { readUnrecorded, unrecordedText } from "../../record/unrecorded.ts";
 import { table } from "../output.ts";
 import { chainText } from "../render-chain.ts";
-import { servedText } from "./served-text.ts";
 import type { Asked, Shown, View } from "./shown.ts";
 
 /** Shows a folder of recordings; an item is a run, by how its id begins. */
@@ -185,4 +184,25 @@ function noneOf(from: string, what: string, item: string, newest: readonly strin
 function cut(text: string, most: number): string {
   const flat = text.replace(/\s+/g, " ");
   return flat.length > most ? `${flat.slice(0, most - 1)}…` : flat;
+}
+
+/** Agreement, time, tokens, the first disagreements, fallbacks by reason. */
+export function servedText({ chains, answered, shadow, fallback }: ServedReport): string {
+  const share = (value: number) => `${(100 * value).toFixed(1)} %`;
+  const lines = [`${chains} chains, ${answered} with an answer of their own`];
+  if (shadow.compared + shadow.unknown > 0) {
+    const { value, low, high } = shadow.agreement;
+    lines.push(
+      `agreement with the old system: ${share(value)} (95 % interval ${share(low)} to ${share(high)}) of ${shadow.compared} compared, ${shadow.unknown} not decided`,
+      `seconds to the answer (mean): old ${shadow.oldSeconds.toFixed(2)}, chain ${shadow.chainSeconds.toFixed(2)}; tokens: old ${Math.round(shadow.oldTokens)}, chain ${Math.round(shadow.chainTokens)}`,
+      ...shadow.disagreements.map(
+        ({ question, old, chain }) => `\n  ${question}\n    old:   ${old}\n    chain: ${chain ?? "no answer"}`,
+      ),
+    );
+  }
+  if (fallback.asked > 0) {
+    const reasons = Object.entries(fallback.reasons).map(([reason, count]) => `${reason} ${count}`);
+    lines.push(`passed on to the old system: ${fallback.asked} (${reasons.join(", ")}), ${fallback.failed} failed`);
+  }
+  return lines.join("\n");
 }

@@ -4,8 +4,7 @@ import { join } from "node:path";
 import { readAllJsonl, readJsonl } from "../../base/files/read-jsonl.ts";
 import { UsageError } from "../../core/errors.ts";
 import type { Metrics } from "../../train/run-folder.ts";
-import { table } from "../output.ts";
-import { plotMetrics } from "../plot-metrics.ts";
+import { plotMetrics, table } from "../output.ts";
 import { recordsShown } from "./show-records.ts";
 import type { View } from "./shown.ts";
 

@@ -1,22 +1,17 @@
 /** What `coa show` knows of a thing: one value for programs, text for a person, a page or records where there are some. */
 import type { Output } from "../output.ts";
 
-/** A thing as it is printed. */
 export interface Shown {
   /** What `--json` prints, or a promise of it. */
   json: unknown;
   text: string;
-  /** Remarks beside the result. */
   notes?: readonly string[];
-  /** The HTML report. */
   html?: () => Promise<string>;
   /** Its records, for `--out`. */
   records?: () => AsyncIterable<unknown>;
-  /** Something in it can't be used. */
   broken?: boolean;
 }
 
-/** What of it is wanted. */
 export interface Asked {
   /** One item: an id, a task, a number, the words to search for. */
   item?: string;
@@ -28,5 +23,4 @@ export interface Asked {
   signal: AbortSignal;
 }
 
-/** Shows the thing at a path. */
 export type View = (path: string, asked: Asked) => Promise<Shown>;

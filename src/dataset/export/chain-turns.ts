@@ -8,11 +8,9 @@ import { type Segment, type Trajectory, writtenForm } from "../../core/trajector
 export interface ChainTurn {
   author: "model" | "tool";
   text: string;
-  /** Indices of its segments. */
   segments: number[];
 }
 
-/** The turns of a chain. */
 export function chainTurns(segments: readonly Segment[]): ChainTurn[] {
   const turns: ChainTurn[] = [];
   segments.forEach((segment, index) => {
@@ -49,7 +47,6 @@ export function conversationTurns(trajectory: Trajectory): { turns: ChainTurn[] 
   return { turns };
 }
 
-/** The system text and the user text of a prompt. */
 export function promptTexts(prompt: readonly Message[]): { system: string; user: string } {
   const join = (role: Message["role"]) =>
     prompt

@@ -2,7 +2,6 @@
  * Writes trajectories or tasks as files for other trainers. Each format is a table entry: what it reads, which files it
  * writes. What a format can't hold is skipped and counted with its reason.
  */
-
 import { once } from "node:events";
 import { createWriteStream } from "node:fs";
 import { mkdir, readFile, writeFile } from "node:fs/promises";
@@ -14,7 +13,7 @@ import type { Task } from "../../core/task.ts";
 import type { Tokenizer } from "../../core/tokenizer.ts";
 import type { Trajectory } from "../../core/trajectory.ts";
 import { plainFor } from "../../language/observation.ts";
-import type { Profile } from "../../language/profile.ts";
+import { type Profile, tagNames } from "../../language/profile.ts";
 import { generationTemplate, type RenderConversation } from "../../tokenizers/conversation-template.ts";
 import { type ExampleOptions, exampleNames } from "../trajectory-to-example.ts";
 import {
@@ -29,7 +28,6 @@ import {
   verlTaskRow,
 } from "./formats.ts";
 import { type ColumnType, writeParquet } from "./parquet.ts";
-import { plainTrajectories } from "./plain-trajectory.ts";
 import { openAiToolsRow, type ToolsRow } from "./tool-messages.ts";
 
 /** The formats by name: what each is for, and whether it is made of trajectories or of tasks. */
@@ -61,13 +59,12 @@ export type ExportFormat = keyof typeof exportFormats;
 export interface ExportOptions extends ExampleOptions {
   format: ExportFormat;
   folder: string;
-  /** Base name of the files. */
   name?: string;
   trajectories?: AsyncIterable<Trajectory> | Iterable<Trajectory>;
   tasks?: AsyncIterable<Task> | Iterable<Task>;
   /** Needed by `trl` and `llama-factory-pretokenised`. */
   tokenizer?: Tokenizer;
-  /** The model's chat template: conversations that it would not show as they are stop the export with an error. */
+  /** The model's chat template: conversations that it would not show as they are stop the export with an error. @internal */
   render?: RenderConversation;
   observationRole?: "user" | "tool";
   /** Profile whose system prompt goes into RL prompts. */
@@ -106,7 +103,6 @@ const exportDatasetNames = optionNames<ExportOptions>()(
   "maxTokens overlong weightOf endOfTurn format folder name trajectories tasks tokenizer render observationRole profile split signal",
 );
 
-/** Writes one format. */
 export async function exportDataset(options: ExportOptions): Promise<ExportResult> {
   checkOptions("exportDataset", options, exportDatasetNames);
   const { format, folder, name = "chains" } = options;
@@ -218,4 +214,28 @@ async function addToDatasetInfo(file: string, name: string): Promise<void> {
   }
   info[name] = llamaFactoryInfo(`${name}.jsonl`);
   await writeFile(file, `${JSON.stringify(info, null, 2)}\n`);
+}
+
+/**
+ * Another trainer tokenises a text again, and there every special string in it becomes a special token. So what is exported as
+ * text holds none: the tags of the chain itself are all the structure that is left.
+ */
+export function plainTrajectories(tokenizer: Tokenizer | undefined): (trajectory: Trajectory) => Trajectory {
+  const known = new Map<string, (text: string) => string>();
+  return (trajectory) => {
+    const { language, segments, prompt } = trajectory;
+    const kept = language ? tagNames(language.profile) : [...new Set(segments.map(({ tag }) => tag))];
+    const key = kept.join(" ");
+    const plain = known.get(key) ?? plainFor({ tokenizer }, kept);
+    known.set(key, plain);
+    return {
+      ...trajectory,
+      prompt: prompt.map((message) => ({ ...message, content: plain(message.content) })),
+      segments: segments.map((segment) => ({
+        ...segment,
+        text: plain(segment.text),
+        ...(segment.raw !== undefined && { raw: plain(segment.raw) }),
+      })),
+    };
+  };
 }

@@ -14,7 +14,6 @@ interface SchemaElement {
   num_children?: number;
 }
 
-/** Writes rows as they come. */
 export async function writeParquet(
   file: string,
   columns: Record<string, ColumnType>,

@@ -15,7 +15,6 @@ export interface ToolsRow {
   tools: { type: "function"; function: { name: string; description?: string; parameters: object } }[];
 }
 
-/** The row of a chain. */
 export function openAiToolsRow(trajectory: Trajectory): Row<ToolsRow> {
   const found = conversationTurns(trajectory);
   if ("skipped" in found) return found;

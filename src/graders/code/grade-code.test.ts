@@ -8,9 +8,8 @@ import { testSize, whole } from "../../../test/fixtures/test-size.ts";
 import type { Sandbox } from "../../core/sandbox.ts";
 import type { CodeTests } from "../../core/task.ts";
 import { bubblewrapProblem, bubblewrapSandbox } from "../../tools/sandbox/bubblewrap.ts";
-import { argumentsText, extractCode, gradeCode, runTests } from "./grade-code.ts";
+import { argumentsText, extractCode, gradeCode, runTests, sameOutput } from "./grade-code.ts";
 import { jsonValue, pythonEquals } from "./python-value.ts";
-import { sameOutput } from "./same-output.ts";
 
 /** Fifty small problems: a Python expression over the list `a`, and the same computed here as the second way. */
 const expressions: [string, (a: number[]) => unknown][] = [
@@ -173,10 +172,9 @@ describe("gradeCode", { skip: problem ? `no sandbox to test with: ${problem}` : 
 
 describe("the parts of code grading", () => {
   it("takes the last program of an answer", () => {
-    assert.equal(extractCode("```py\nprint(1)\n```\nbetter:\n```python\nprint(2)\n```\n").code, "print(2)");
-    assert.equal(extractCode("```py\nprint(1)\n```\n```sh\n5\n```").code, "print(1)");
-    assert.equal(extractCode("print(3)").code, "print(3)");
-    assert.equal(extractCode("```js\nconsole.log(1)\n```").language, "javascript");
+    assert.equal(extractCode("```py\nprint(1)\n```\nbetter:\n```python\nprint(2)\n```\n"), "print(2)");
+    assert.equal(extractCode("```py\nprint(1)\n```\n```sh\n5\n```"), "print(1)");
+    assert.equal(extractCode("print(3)"), "print(3)");
   });
 
   it("compares output letter by letter, apart from white space at line ends", () => {

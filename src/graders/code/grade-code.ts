@@ -4,17 +4,16 @@
  * (deep recursion or threads in WebAssembly, a library that is not installed) is undecided with the reason, never
  * wrong.
  */
-
 import { fencedBlocks } from "../../base/text/fences.ts";
 import { inParallel } from "../../base/work/limiter.ts";
 import { CoaError } from "../../core/errors.ts";
 import type { Grade } from "../../core/grader.ts";
 import type { Sandbox, SandboxLevel, SandboxRequest, SandboxResult } from "../../core/sandbox.ts";
 import type { CodeTests } from "../../core/task.ts";
+import { pythonDecimal, splitWords, strip } from "../python-text.ts";
 import type { Scoring } from "../scorers.ts";
 import { callHarness, checkerHarness, programHarness, resultMark } from "./python-harness.ts";
 import { decodeValue, jsonValue, pythonEquals } from "./python-value.ts";
-import { rightOutput } from "./same-output.ts";
 
 export interface CodeGradeOptions {
   sandbox: Sandbox;
@@ -27,7 +26,6 @@ export interface CodeGradeOptions {
   concurrency?: number;
 }
 
-/** What one test did. */
 export interface TestVerdict {
   test: number;
   verdict: "passed" | "wrong" | "timeout" | "memory" | "failed" | "crashed" | "undecided";
@@ -62,7 +60,7 @@ export async function gradeCode(tests: CodeTests, answer: string | null, options
 /** Runs the tests, each alone in the sandbox; verdicts come in the order of the tests whatever finished first. */
 export async function runTests(tests: CodeTests, answer: string, options: CodeGradeOptions): Promise<TestVerdict[]> {
   const { sandbox, signal, concurrency = 2, scoring = "strict" } = options;
-  const { code, language } = extractCode(answer);
+  const code = extractCode(answer);
   const official = scoring === "official";
   const stopEarly = (options.tests ?? (official ? "first-failure" : "all")) === "first-failure";
   const { level } = sandbox;
@@ -76,9 +74,9 @@ export async function runTests(tests: CodeTests, answer: string, options: CodeGr
   let failed = false;
   const runOne = async (test: number): Promise<Omit<TestVerdict, "test">> => {
     const run = (request: Pick<SandboxRequest, "code" | "stdin">) =>
-      sandbox.run({ language, ...request, limits, signal });
-    const result = await run(requestFor(tests, test, code, language, official));
-    const verdict = judge(tests, test, result, scoring, language);
+      sandbox.run({ language: "python", ...request, limits, signal });
+    const result = await run(requestFor(tests, test, code, official));
+    const verdict = judge(tests, test, result, scoring);
     if (tests.checker !== undefined && result.verdict === "ok" && tests.functionName === undefined)
       return check(tests, test, result.stdout, { ...options, sandbox }, limits);
     return verdict.verdict === "passed" || verdict.verdict === "wrong"
@@ -99,24 +97,15 @@ function requestFor(
   tests: CodeTests,
   test: number,
   code: string,
-  language: "python" | "javascript",
   official: boolean,
 ): Pick<SandboxRequest, "code" | "stdin"> {
   const { functionName } = tests;
-  if (functionName !== undefined) {
-    const call = language === "javascript" ? javascriptCall(code, functionName) : callHarness(code, functionName);
-    return { code: call, stdin: argumentsText(tests.inputs[test]!) };
-  }
-  return { code: official && language === "python" ? programHarness(code) : code, stdin: tests.inputs[test]! };
+  if (functionName !== undefined)
+    return { code: callHarness(code, functionName), stdin: argumentsText(tests.inputs[test]!) };
+  return { code: official ? programHarness(code) : code, stdin: tests.inputs[test]! };
 }
 
-function judge(
-  tests: CodeTests,
-  test: number,
-  result: SandboxResult,
-  scoring: Scoring,
-  language: "python" | "javascript",
-): Omit<TestVerdict, "test"> {
+function judge(tests: CodeTests, test: number, result: SandboxResult, scoring: Scoring): Omit<TestVerdict, "test"> {
   if (result.verdict !== "ok") return { verdict: result.verdict, detail: lastLine(result) };
   const wanted = tests.outputs[test]!;
   if (tests.functionName === undefined) {
@@ -130,7 +119,7 @@ function judge(
   if (line === undefined) return { verdict: "failed", detail: "the function did not return" };
   const returned = line.slice(resultMark.length);
   const accepted = [wanted, ...(tests.alsoRight?.[test] ?? [])];
-  const correct = accepted.some((text) => sameResult(returned, text, language));
+  const correct = accepted.some((text) => sameResult(returned, text));
   return {
     verdict: correct ? "passed" : "wrong",
     detail: correct ? "" : `returned ${clip(returned)}, wanted ${clip(wanted)}`,
@@ -138,9 +127,9 @@ function judge(
 }
 
 /** Python equality of a returned value with the expected JSON; a tuple at the top counts as a list, as officially. */
-function sameResult(returned: string, wanted: string, language: "python" | "javascript"): boolean {
+function sameResult(returned: string, wanted: string): boolean {
   try {
-    const value = language === "python" ? decodeValue(JSON.parse(returned)) : jsonValue(returned);
+    const value = decodeValue(JSON.parse(returned));
     const said = value.type === "tuple" ? { ...value, type: "list" as const } : value;
     return pythonEquals(said, jsonValue(wanted));
   } catch {
@@ -206,16 +195,64 @@ export function argumentsText(input: string): string {
   return single ? lines[0]! : `[${lines.join(",")}]`;
 }
 
-/** The program in an answer: its last fenced block, or all of it where there is none. */
-export function extractCode(answer: string): { code: string; language: "python" | "javascript" } {
+/** The Python program in an answer: its last fenced block, or all of it where there is none. */
+export function extractCode(answer: string): string {
   const blocks = fencedBlocks(answer).filter(({ language }) => !/^(?:sh|bash|text|json)$/.test(language));
-  const programs = /^(?:py|python|python3|js|javascript)$/i;
-  const last = blocks.findLast(({ language }) => programs.test(language)) ?? blocks.at(-1);
-  const language = /^(?:js|javascript)$/i.test(last?.language ?? "") ? "javascript" : "python";
-  return { code: (last?.inside ?? answer).replace(/^\n+/, "").trimEnd(), language };
+  const last = blocks.findLast(({ language }) => /^(?:py|python|python3)$/i.test(language)) ?? blocks.at(-1);
+  return (last?.inside ?? answer).replace(/^\n+/, "").trimEnd();
 }
 
-function javascriptCall(code: string, name: string): string {
-  if (!/^[A-Za-z_]\w*$/.test(name)) throw new CoaError("grader", `not a function name: ${JSON.stringify(name)}`);
-  return `${code}\n;{ const input = JSON.parse(require("node:fs").readFileSync(0, "utf8"));\nconst call = typeof Solution === "function" ? (...args) => new Solution().${name}(...args) : ${name};\nconsole.log("\\n\\u0001result:" + JSON.stringify(call(...input) ?? null)); }\n`;
+/**
+ * When what a program printed is what was wanted. `strict`: line by line, only white space at line ends is free.
+ * `official` is LiveCodeBench's: both texts and each of their lines stripped; a line that differs may still be equal as
+ * a row of decimal numbers. A test may have several right outputs, or allow floats to be off by a little.
+ */
+export function rightOutput(tests: CodeTests, test: number, printed: string, scoring: Scoring): boolean {
+  const same = scoring === "official" ? officialSame : sameOutput;
+  const wanted = [tests.outputs[test]!, ...(tests.alsoRight?.[test] ?? [])];
+  const { tolerance } = tests;
+  return wanted.some((text) => same(text, printed) || (tolerance !== undefined && within(text, printed, tolerance)));
+}
+
+/** Line by line, letter by letter; only white space at line ends and empty lines at the end are free. */
+export function sameOutput(wanted: string, printed: string): boolean {
+  const lines = (text: string) =>
+    text
+      .replace(/\r\n/g, "\n")
+      .split("\n")
+      .map((line) => line.trimEnd())
+      .join("\n")
+      .trimEnd();
+  return lines(wanted) === lines(printed);
+}
+
+/** As LiveCodeBench compares: stripped lines, then rows of exact decimals. */
+export function officialSame(wanted: string, printed: string): boolean {
+  const lines = (text: string) => strip(text).split("\n").map(strip);
+  const [expected, said] = [lines(wanted), lines(printed)];
+  if (expected.length !== said.length) return false;
+  return expected.every((line, i) => {
+    if (line === said[i]) return true;
+    const [a, b] = [decimals(line), decimals(said[i]!)];
+    return a !== undefined && b !== undefined && a.length === b.length && a.every((value, at) => value === b[at]);
+  });
+}
+
+function decimals(line: string): string[] | undefined {
+  const values = splitWords(line).map(pythonDecimal);
+  return values.every((value) => value !== undefined) ? values : undefined;
+}
+
+/** Word by word; numbers may be off by the larger of the absolute and the relative tolerance. */
+function within(wanted: string, printed: string, tolerance: NonNullable<CodeTests["tolerance"]>): boolean {
+  const [expected, said] = [splitWords(wanted), splitWords(printed)];
+  const { absolute = 0, relative = 0 } = tolerance;
+  return (
+    expected.length === said.length &&
+    expected.every((word, i) => {
+      if (word === said[i]) return true;
+      const [a, b] = [Number(word), Number(said[i])];
+      return Number.isFinite(a) && Number.isFinite(b) && Math.abs(a - b) <= Math.max(absolute, relative * Math.abs(a));
+    })
+  );
 }

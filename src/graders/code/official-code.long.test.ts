@@ -1,4 +1,4 @@
 import { officialCodeSuite } from "../../../test/fixtures/official-code-suite.ts";
-import { pyodideSandbox } from "../../tools/sandbox/pyodide.ts";
+import { pyodideSandbox } from "../../tools/sandbox/pyodide-launch.ts";
 
 officialCodeSuite("pyodide", () => pyodideSandbox({ warm: 1 }));

@@ -12,11 +12,10 @@ import { exactMatch } from "../grade-qa.ts";
 import { fillPrompt, type JudgePrompt, judges, promptHash } from "./judges.ts";
 
 export interface JudgeOptions {
-  /** Whose words; our own unless told. */
+  /** Whose words; our own unless told. @internal */
   prompt?: JudgePrompt;
   /** How often to ask in all before giving up. */
   attempts?: number;
-  /** Waits between attempts. */
   wait?: (attempt: number, signal?: AbortSignal) => Promise<void>;
   temperature?: number;
   /** Most tokens of a reply; the server's own limit unless told, because a reasoning judge thinks before it decides. */

@@ -12,8 +12,7 @@ import { collectGroups } from "../../train/collect-groups.ts";
 import { taskGrader } from "../grade-task.ts";
 import { inReferenceForm, outcomeReward } from "../reward.ts";
 import { judgeGrader } from "./judge-grader.ts";
-import { fillPrompt, judgeNamed, judges, ownPrompt, promptHash } from "./judges.ts";
-import { readAny } from "./read-verdict.ts";
+import { fillPrompt, judgeNamed, judges, ownPrompt, promptHash, readAny } from "./judges.ts";
 
 const task = defineTask({ id: "t", question: "Who wrote {answer}?", kind: "judge", answers: ["Ada"] });
 

@@ -6,6 +6,7 @@
  * change the next; work that hostile answers could make endless (towers of powers, giant factorials) is refused first.
  */
 import type { ComputeEngine, ExpressionInput } from "@cortex-js/compute-engine";
+import { loadPeer } from "../../base/work/optional-peer.ts";
 
 /** A formula in MathJSON, as far as we look into it. */
 export type Json = string | number | { num: string } | { str: string } | { sym: string } | { fn: Json[] } | Json[];
@@ -25,7 +26,9 @@ export async function openCalculator(budgetMs = 3000): Promise<Calculator> {
 }
 
 function loadEngine(): Promise<ComputeEngine> {
-  loading ??= import("@cortex-js/compute-engine").then((module) => new module.ComputeEngine());
+  loading ??= loadPeer("@cortex-js/compute-engine", () => import("@cortex-js/compute-engine")).then(
+    (module) => new module.ComputeEngine(),
+  );
   return loading;
 }
 
@@ -55,7 +58,6 @@ function depthOf(latex: string): number {
   return deepest;
 }
 
-/** A formula as the engine's own. */
 export function boxed(engine: ComputeEngine, json: Json) {
   return engine.box(json as ExpressionInput);
 }

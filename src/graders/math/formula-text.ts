@@ -13,7 +13,6 @@ export function looksLikeFormula(text: string): boolean {
   return words.every((word) => plainWords.has(word.toLowerCase()));
 }
 
-/** Units written as words after a formula. */
 const unitWords =
   /\s+(?:(?:square|sq\.?|cubic)\s+)?(?:rad(?:ians?)?|degrees?|units?|meters?|metres?|centimeters?|kilometers?|inch(?:es)?|feet|foot|miles?|yards?|dollars?|cents?|hours?|minutes?|seconds?|years?|days?|weeks?|months?|grams?|kilograms?|pounds?|liters?|litres?)\.?$/i;
 

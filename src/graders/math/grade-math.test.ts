@@ -2,8 +2,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { agreesWith, type MathPair, mathPairs } from "../../../test/fixtures/math-pairs.ts";
 import { testSize, whole } from "../../../test/fixtures/test-size.ts";
-import { extractAnswer } from "./extract-answer.ts";
-import { gradeMath } from "./grade-math.ts";
+import { extractAnswer, gradeMath } from "./grade-math.ts";
 
 /** One pair in so many. */
 const pairs = async (every: number) => (await mathPairs()).filter((_, i) => i % every === 0);

@@ -1,7 +1,6 @@
 /** Sums, differences, products, multiples, powers and transposes of matrices, worked out cell by cell as formulas. */
 import { closingBrace } from "./text-spans.ts";
 
-/** Cells as LaTeX: [row][column]. */
 type Cells = string[][];
 
 const opening = /\\begin\{[bp]?matrix\}/;

@@ -26,7 +26,6 @@ export type MathValue = { source: string } & (
 
 export type Operator = "=" | "<" | ">" | "<=" | ">=" | "!=" | "in" | "mod";
 
-/** Parses an answer's text. */
 export function parseMath(text: string): MathValue {
   return parse(cleanLatex(text));
 }

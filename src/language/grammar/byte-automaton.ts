@@ -9,7 +9,6 @@ export interface AutomatonState {
   readonly accepting: boolean;
   /** The state after a byte (0 to 255) or a special symbol, or null where the text would leave the language. */
   next(symbol: number): AutomatonState | null;
-  /** Special symbols that may come here. */
   readonly symbols: readonly number[];
 }
 

@@ -8,8 +8,7 @@ import type { ChatModel, ChatRequest } from "../../core/model.ts";
 import { cachedFetch } from "./cached-fetch.ts";
 import { cleanUrl, crawlPage } from "./crawl-page.ts";
 import { type PageFetcher, pageFetcher } from "./fetch-page.ts";
-import { politeFetch } from "./polite-fetch.ts";
-import { parseRobots } from "./robots.ts";
+import { parseRobots, politeFetch } from "./polite-fetch.ts";
 import { summarisePage } from "./summarise-page.ts";
 
 type Answer = (request: IncomingMessage, response: ServerResponse) => void;

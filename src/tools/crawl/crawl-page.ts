@@ -13,21 +13,22 @@ const input = z.object({ urls: z.array(z.string().min(1)).min(1) });
 export interface CrawlPageOptions {
   /** How a page is fetched: `pageFetcher().fetchPage`, or a service of your own. */
   fetchPage: FetchPage;
+  /** @internal */
   extract?: ExtractPage;
-  /** Reads each page with the question in mind instead of giving its text. */
+  /** Reads each page with the question in mind instead of giving its text. @internal */
   summarise?: SummarisePage;
   /** Why an address may not be read (a benchmark's answers), or undefined. */
   refusal?: (url: string) => string | undefined;
-  /** Of one page's text. */
   maxCharacters?: number;
-  /** Addresses beyond this many in one call are left out, and the observation says so. */
-  maxUrls?: number;
   timeoutMs?: number;
 }
 
+/** Addresses beyond this many in one call are left out, and the observation says so. */
+const maxUrls = 10;
+
 /** Reads one or several web pages. */
 export function crawlPage(options: CrawlPageOptions): Tool<z.infer<typeof input>> {
-  const { maxUrls = 10, timeoutMs = 120_000 } = options;
+  const { timeoutMs = 120_000 } = options;
   const extract = options.extract ?? cachingExtractor();
   return defineTool({
     name: "crawl_page",

@@ -2,7 +2,6 @@
 import { answerCalls } from "../../base/work/thread.ts";
 import { htmlToMarkdown, type MarkdownOptions } from "./html-to-markdown.ts";
 
-/** What Readability found. */
 export interface ReadArticle {
   title: string;
   markdown: string;
@@ -12,7 +11,6 @@ export interface ReadArticle {
 
 const calls = { article: readArticle, pdf: readPdf };
 
-/** What the thread answers. */
 export type ExtractionCalls = typeof calls;
 
 answerCalls(calls);

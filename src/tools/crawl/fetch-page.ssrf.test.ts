@@ -8,7 +8,7 @@ import type { AddressInfo } from "node:net";
 import { hostname, networkInterfaces } from "node:os";
 import { after, before, describe, it } from "node:test";
 import { pageFetcher } from "./fetch-page.ts";
-import { isPublicAddress } from "./public-address.ts";
+import { isPublicAddress } from "./host-policy.ts";
 
 let inside: Server;
 let port = 0;

@@ -8,8 +8,7 @@ import { createRequire } from "node:module";
 import type { LookupFunction } from "node:net";
 import type { Agent, buildConnector } from "undici";
 import { CoaError, messageOf } from "../../core/errors.ts";
-import { type HostPolicy, hostRefusal, isAllowedHost } from "./host-policy.ts";
-import { isPublicAddress } from "./public-address.ts";
+import { type HostPolicy, hostRefusal, isAllowedHost, isPublicAddress } from "./host-policy.ts";
 
 /** A crawl was asked to go where it may not. */
 export class BlockedAddressError extends CoaError {

@@ -3,8 +3,7 @@
  * navigation, menus, forms and everything invisible is left out. Good enough for small pages by itself, and the
  * fallback for pages in which Readability finds no article.
  */
-import { markdownWriter } from "./markdown-writer.ts";
-import { openNames } from "./open-names.ts";
+import { markdownWriter, openNames } from "./markdown-writer.ts";
 import { scanHtml } from "./scan-html.ts";
 
 export interface MarkdownOptions {

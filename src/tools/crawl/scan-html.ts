@@ -7,7 +7,6 @@ import { Tokenizer } from "htmlparser2";
 export interface HtmlListener {
   open(name: string, attributes: ReadonlyMap<string, string>): void;
   close(name: string): void;
-  /** Text with its entities decoded. */
   text(text: string): void;
 }
 

@@ -3,7 +3,6 @@ import { postingsSearcher } from "./postings.ts";
 import { postingsBuilder, type RankingOptions } from "./postings-builder.ts";
 import { englishStopWords, tokenize } from "./tokenize.ts";
 
-/** One passage that can be found. */
 export interface IndexDocument {
   id: string;
   title?: string;

@@ -4,8 +4,10 @@
  */
 
 import { stat } from "node:fs/promises";
+import { resolve } from "node:path";
 import { folderState } from "../../base/files/fingerprint.ts";
 import { UsageError } from "../../core/errors.ts";
+import { fingerprint } from "../../core/fingerprint.ts";
 import type { IndexOptions } from "./build-index.ts";
 import { indexWriter, readHeader } from "./index-file.ts";
 import { type CorpusOptions, corpusFiles, readCorpus } from "./read-corpus.ts";
@@ -17,7 +19,6 @@ export interface IndexCorpusOptions extends IndexOptions, Omit<CorpusOptions, "o
   signal?: AbortSignal;
 }
 
-/** What an index was made of. */
 export interface CorpusReport {
   documentCount: number;
   termCount: number;
@@ -26,13 +27,12 @@ export interface CorpusReport {
   skipped: string[];
 }
 
-/** Indexes a corpus into a folder. */
 export async function indexCorpus(
   path: string,
   folder: string,
   options: IndexCorpusOptions = {},
 ): Promise<CorpusReport> {
-  const corpus = await corpusFingerprint(path);
+  const corpus = `${await corpusFingerprint(path)} ${fingerprint(resolve(path))}`;
   const { passageWords, baseURL, name, onProblem: _told, onProgress: _progress, signal: _signal, ...index } = options;
   const writer = await indexWriter(folder, { ...index, corpus });
   const skipped: string[] = [];
@@ -62,7 +62,13 @@ export async function indexCorpus(
 /** Whether the index in a folder was made of these documents as they are now. */
 export async function isIndexOf(folder: string, path: string): Promise<boolean> {
   const header = await readHeader(folder).catch(() => undefined);
-  return header?.corpus !== undefined && header.corpus === (await corpusFingerprint(path));
+  return header?.corpus?.split(" ")[0] === (await corpusFingerprint(path));
+}
+
+/** Whether a folder holds an index of other documents than those at the path, whatever their state. */
+export async function isIndexOfOthers(folder: string, path: string): Promise<boolean> {
+  const header = await readHeader(folder).catch(() => undefined);
+  return header !== undefined && header.corpus?.split(" ")[1] !== fingerprint(resolve(path));
 }
 
 /** Identifies a set of documents and their state. */

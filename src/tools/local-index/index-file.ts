@@ -75,7 +75,6 @@ export async function indexWriter(folder: string, options: IndexOptions & { corp
     pendingLength = 0;
   };
   return {
-    /** Adds the next document. */
     add(document: IndexDocument) {
       builder.add(document);
       const { id, title, text, url } = document;
@@ -103,7 +102,6 @@ export async function indexWriter(folder: string, options: IndexOptions & { corp
       const { documentCount, termCount, postingCount, bytes } = header;
       return { documentCount, termCount, postingCount, bytes: bytes + position };
     },
-    /** Gives up and leaves nothing behind. */
     async discard() {
       close();
       await rm(temporary, { recursive: true, force: true });
@@ -111,7 +109,6 @@ export async function indexWriter(folder: string, options: IndexOptions & { corp
   };
 }
 
-/** An index that is being written. */
 export type IndexWriter = Awaited<ReturnType<typeof indexWriter>>;
 
 function writeSections(

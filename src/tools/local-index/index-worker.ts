@@ -8,7 +8,6 @@ const loading = loadIndex((workerData as { folder: string }).folder).then((index
   read: (url: string) => index.read(url),
 }));
 
-/** What the thread answers. */
 export type IndexCalls = Awaited<typeof loading>;
 
 answerCalls(loading);

@@ -2,16 +2,19 @@
  * A saved index behind a worker thread: loading and searching never stall the event loop, the thread starts with the
  * first search, and it does not keep the process alive.
  */
+
+import { Buffer } from "node:buffer";
 import { startThread } from "../../base/work/thread.ts";
+import { CoaError } from "../../core/errors.ts";
+import type { FetchPage } from "../crawl/fetch-page.ts";
 import type { Hit, IndexDocument } from "./build-index.ts";
 import { readHeader } from "./index-file.ts";
 import type { IndexCalls } from "./index-worker.ts";
+import { documentScheme } from "./read-corpus.ts";
 
-/** An index that answers later. */
 export interface LocalIndex {
   readonly size: number;
   search(query: string, k?: number): Promise<Hit[]>;
-  /** Several queries in one go. */
   searchAll(queries: readonly string[], k?: number): Promise<Hit[][]>;
   /** The passages of one address, in order. */
   read(url: string): Promise<IndexDocument[]>;
@@ -34,5 +37,28 @@ export async function openIndex(folder: string): Promise<LocalIndex> {
     search: async (query, k) => (await searchAll([query], k))[0]!,
     read: (url) => thread.call("read", url),
     close: () => thread.close(),
+  };
+}
+
+/** Anything that gives the passages of an address, at once or later. */
+export interface Readable {
+  read(url: string): IndexDocument[] | Promise<IndexDocument[]>;
+}
+
+/**
+ * The user's documents as pages: `crawl_page` reads `coa://docs/…` addresses from an index and all others as it did
+ * before.
+ */
+export function documentFetch(index: Readable, next?: FetchPage): FetchPage {
+  return async (url, options) => {
+    const passages = await index.read(url);
+    if (passages.length > 0) {
+      const title = passages[0]?.title;
+      const text = passages.map((passage) => passage.text).join("\n\n");
+      const body = Buffer.from(title && !text.startsWith("#") ? `# ${title}\n\n${text}` : text);
+      return { url, status: 200, contentType: "text/markdown; charset=utf-8", body, truncated: false };
+    }
+    if (next && !url.startsWith(documentScheme)) return next(url, options);
+    throw new CoaError("tool", `there is no document at ${url}; use an address that a search gave`);
   };
 }

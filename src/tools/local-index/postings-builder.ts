@@ -61,7 +61,6 @@ export function postingsBuilder(options: RankingOptions = {}) {
   };
 
   return {
-    /** Adds the next document. */
     add({ title, text }: { title?: string; text: string }) {
       if (title && titleBoost > 0) {
         weight = titleBoost;

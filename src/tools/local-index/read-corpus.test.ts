@@ -11,9 +11,8 @@ import { crawlPage } from "../crawl/crawl-page.ts";
 import { indexProvider } from "../search/index-provider.ts";
 import { webSearch } from "../search/web-search.ts";
 import { buildIndex } from "./build-index.ts";
-import { documentFetch } from "./document-fetch.ts";
 import { indexCorpus, isIndexOf } from "./index-corpus.ts";
-import { openIndex } from "./open-index.ts";
+import { documentFetch, openIndex } from "./open-index.ts";
 import { readCorpus, splitPassages } from "./read-corpus.ts";
 
 let folder = "";

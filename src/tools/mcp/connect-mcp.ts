@@ -2,11 +2,11 @@
  * Tools of an MCP server as tools of a chain: the server is started as a child (stdio) or reached over HTTP (streamable),
  * its tools are listed once, and each call goes through with the chain's deadline and abort signal.
  */
+import { loadPeer } from "../../base/work/optional-peer.ts";
 import { CoaError, messageOf, ToolError } from "../../core/errors.ts";
 import type { JsonSchema, Tool } from "../../core/tool.ts";
 import { trimMiddle } from "../sandbox/limits.ts";
 
-/** How a server is reached. */
 export type McpServer =
   | { command: string; args?: readonly string[]; env?: Record<string, string>; cwd?: string }
   | { url: string; headers?: Record<string, string> };
@@ -16,9 +16,7 @@ export interface McpOptions {
   prefix?: string;
   /** Which of the server's tools to take; all by default. */
   include?: (name: string) => boolean;
-  /** Of one tool call. */
   timeoutMs?: number;
-  /** Of connecting and listing. */
   connectTimeoutMs?: number;
   /** Of one result; the middle is cut out beyond that, before anything else looks at it. Default 200,000. */
   maxCharacters?: number;
@@ -31,7 +29,6 @@ export interface McpConnection {
   close(): Promise<void>;
 }
 
-/** Connects to an MCP server and gives its tools. */
 export async function connectMcp(server: McpServer, options: McpOptions = {}): Promise<McpConnection> {
   const {
     timeoutMs = 120_000,
@@ -41,7 +38,7 @@ export async function connectMcp(server: McpServer, options: McpOptions = {}): P
     signal,
   } = options;
   const where = "url" in server ? server.url : [server.command, ...(server.args ?? [])].join(" ");
-  const { Client } = await import("@modelcontextprotocol/client");
+  const { Client } = await loadPeer("@modelcontextprotocol/client", () => import("@modelcontextprotocol/client"));
   const client = new Client({ name: "chain-of-agents", version: "1" }, { capabilities: {} });
   let said = "";
   try {

@@ -17,9 +17,8 @@ import { whole } from "../../../test/fixtures/test-size.ts";
 import { endlessMs, until } from "../../../test/fixtures/until.ts";
 import type { Sandbox, SandboxResult } from "../../core/sandbox.ts";
 import { bubblewrapProblem, bubblewrapSandbox } from "./bubblewrap.ts";
-import { isRoot, nobody, readableByAll } from "./launch.ts";
-import { processTree, treeMemoryMb } from "./process-tree.ts";
-import { pyodideSandbox } from "./pyodide.ts";
+import { isRoot, nobody, processTree, readableByAll, treeMemoryMb } from "./launch.ts";
+import { pyodideSandbox } from "./pyodide-launch.ts";
 
 interface AbuseWorld {
   secret: string;

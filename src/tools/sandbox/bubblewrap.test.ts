@@ -6,11 +6,10 @@ import { after, describe, it } from "node:test";
 import { endlessMs } from "../../../test/fixtures/until.ts";
 import { bubblewrapProblem, bubblewrapSandbox } from "./bubblewrap.ts";
 import { controlGroups } from "./cgroup.ts";
-import { isRoot } from "./launch.ts";
+import { isRoot, NotStarted, whenThereIsRoom } from "./launch.ts";
 import { withLimits } from "./limits.ts";
 import { startOneShot } from "./one-shot.ts";
 import { systemCallFilter } from "./system-call-filter.ts";
-import { NotStarted, whenThereIsRoom } from "./when-there-is-room.ts";
 
 const skip = bubblewrapProblem() ?? false;
 

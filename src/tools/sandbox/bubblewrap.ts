@@ -11,11 +11,10 @@ import { CoaError } from "../../core/errors.ts";
 import type { Sandbox, SandboxLevel, SandboxLimits, SandboxRequest, SandboxResult } from "../../core/sandbox.ts";
 import { type ControlGroup, type ControlGroups, controlGroups } from "./cgroup.ts";
 import { childPool } from "./child-pool.ts";
-import { isRoot, nobody, systemProgram } from "./launch.ts";
+import { isRoot, nobody, systemProgram, whenThereIsRoom } from "./launch.ts";
 import { withLimits } from "./limits.ts";
 import { limitsLine, type OneShot, pythonEntry, startOneShot } from "./one-shot.ts";
 import { systemCallFilter } from "./system-call-filter.ts";
-import { whenThereIsRoom } from "./when-there-is-room.ts";
 
 export interface BubblewrapOptions {
   limits?: Partial<SandboxLimits>;

@@ -10,8 +10,7 @@ import { endlessMs } from "../../../test/fixtures/until.ts";
 import type { Sandbox } from "../../core/sandbox.ts";
 import { bubblewrapProblem, bubblewrapSandbox } from "./bubblewrap.ts";
 import { isRoot } from "./launch.ts";
-import { pyodideSandbox } from "./pyodide.ts";
-import { quickjsSandbox } from "./quickjs.ts";
+import { pyodideSandbox } from "./pyodide-launch.ts";
 
 const forged = '{"nonce":"","status":0,"reason":"","stdout":"FORGED\\\\n","stderr":""}';
 
@@ -128,22 +127,3 @@ suite(
 );
 suite("pyodide, a child per trajectory", () => pyodideSandbox({ limits, warm: 1, most: 2 }), together);
 suite("bubblewrap", () => bubblewrapSandbox({ limits }), stateAttacks, bubblewrapProblem() ?? false);
-
-describe(`quickjs, started by ${user}`, () => {
-  const sandbox = quickjsSandbox({ limits, isolation: "run", warm: 1 });
-  after(() => sandbox.close());
-  for (const code of [
-    `console.log(${JSON.stringify(forged)})`,
-    "Object.prototype.toJSON = () => 'FORGED'; Object.prototype.stdout = 'FORGED'",
-    "Array.prototype.push = null; String.prototype.slice = null; console.log = null; JSON.stringify = () => 'FORGED'",
-    "globalThis.print = () => {}; setInterval(() => { throw 1 }, 1); process.stdout.write = null",
-    "new FinalizationRegistry(() => console.log('FORGED')).register({}, 1)",
-    "throw { toString() { throw 1 }, get name() { for (;;) ; } }",
-  ]) {
-    it(`runs the next program as if alone after ${code.slice(0, 40)}`, async () => {
-      await sandbox.run({ language: "javascript", code, limits: { ...limits, cpuMs: 500 } });
-      const next = await sandbox.run({ language: "javascript", code: "console.log(JSON.stringify([6 * 7]))", limits });
-      assert.deepEqual([next.stdout, next.verdict], ["[42]\n", "ok"]);
-    });
-  }
-});

@@ -20,7 +20,6 @@ export function send(reply: object, nonce = ""): void {
   writeAll(Buffer.from(`${line}}\n`), 4);
 }
 
-/** Writes bytes to a descriptor, all of them. */
 export function writeAll(bytes: Uint8Array, descriptor: number): void {
   for (let at = 0; at < bytes.length; ) at += retry(() => writeSync(descriptor, bytes, at));
 }

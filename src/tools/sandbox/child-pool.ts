@@ -5,8 +5,8 @@
  * replaced, and there are never more than `most`.
  */
 import { CoaError } from "../../core/errors.ts";
+import { whenThereIsRoom } from "./launch.ts";
 import type { LineChild } from "./line-child.ts";
-import { whenThereIsRoom } from "./when-there-is-room.ts";
 
 type AnyChild = Pick<LineChild<never, unknown>, "kill" | "exited" | "alive">;
 

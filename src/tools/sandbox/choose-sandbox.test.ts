@@ -8,9 +8,8 @@ describe("chooseSandbox", () => {
   it("takes Pyodide by default and runs both languages", async () => {
     const sandbox = chooseSandbox({ environment: {}, kind: "pyodide", warm: 0, limits: { wallMs: endlessMs } });
     assert.equal(sandbox.level.kind, "pyodide");
-    assert.deepEqual(sandbox.languages, ["python", "javascript"]);
+    assert.deepEqual(sandbox.languages, ["python"]);
     assert.equal((await sandbox.run({ language: "python", code: "print(1)" })).stdout, "1\n");
-    assert.equal((await sandbox.run({ language: "javascript", code: "console.log(2)" })).stdout, "2\n");
     await sandbox.close();
   });
 
@@ -30,7 +29,7 @@ describe("chooseSandbox", () => {
     const levels = await sandboxLevels({ environment: {}, kind: "pyodide" });
     assert.deepEqual(
       levels.map((level) => level.kind),
-      ["pyodide", "bubblewrap", "nsjail", "quickjs"],
+      ["pyodide", "bubblewrap", "nsjail"],
     );
     assert.deepEqual(
       levels.filter((level) => level.chosen).map((level) => level.kind),

@@ -1,6 +1,6 @@
 /**
- * Which sandbox runs the code. A configured nsjail goes first; otherwise Pyodide, which is there after
- * `npm install` and the same Python everywhere, except on a Node that cannot forbid the network, where bubblewrap goes
+ * Which sandbox runs the code. A configured nsjail goes first; otherwise Pyodide where it is installed, which is the
+ * same Python everywhere, except on a Node that cannot forbid the network, where bubblewrap goes
  * first if it works. Whatever is chosen says how strong it is, and `sandboxLevels` tells about all of them.
  */
 import { checkOptions, optionNames } from "../../base/work/check-options.ts";
@@ -8,9 +8,7 @@ import { CoaError, UsageError } from "../../core/errors.ts";
 import type { Sandbox, SandboxLevel, SandboxLimits } from "../../core/sandbox.ts";
 import { type BubblewrapOptions, bubblewrapProblem, bubblewrapSandbox } from "./bubblewrap.ts";
 import { nsjailSandbox } from "./nsjail.ts";
-import { pyodideLevel, pyodideSandbox } from "./pyodide.ts";
-import { pyodideFolder } from "./pyodide-launch.ts";
-import { quickjsSandbox } from "./quickjs.ts";
+import { pyodideFolder, pyodideLevel, pyodideSandbox } from "./pyodide-launch.ts";
 
 export type SandboxKind = "pyodide" | "bubblewrap" | "nsjail";
 
@@ -25,6 +23,7 @@ export interface ChooseSandboxOptions {
   cacheFolder?: string;
   /** The nsjail program; by default `COA_NSJAIL`. */
   nsjail?: string;
+  /** @internal */
   bubblewrap?: BubblewrapOptions;
   /** Where settings come from; the process environment unless told. */
   environment?: Record<string, string | undefined>;
@@ -38,22 +37,31 @@ const choiceParts = {
   bubblewrap: optionNames<BubblewrapOptions>()("limits warm concurrency python cgroupParent"),
 };
 
-/** Makes the sandbox for this machine and these settings: Python by the chosen kind, JavaScript by QuickJS. */
+/** Makes the Python sandbox for this machine and these settings. */
 export function chooseSandbox(options: ChooseSandboxOptions = {}): Sandbox {
   checkOptions("chooseSandbox", options, sandboxLevelsNames, choiceParts);
   const { limits, isolation, warm, most } = options;
   const environment = options.environment ?? process.env;
   const nsjail = options.nsjail ?? environment["COA_NSJAIL"];
   const kind = options.kind ?? kindFrom(environment["COA_SANDBOX"]) ?? automatic(nsjail, options.bubblewrap);
-  const javascript = quickjsSandbox({ limits, isolation, warm: 0, most });
   if (kind === "nsjail") {
     if (!nsjail) throw new UsageError("the nsjail sandbox needs to know where nsjail is: set COA_NSJAIL");
-    return together(nsjailSandbox({ path: nsjail, limits, concurrency: most }), javascript);
+    return nsjailSandbox({ path: nsjail, limits, concurrency: most });
   }
-  if (kind === "bubblewrap") {
-    return together(bubblewrapSandbox({ limits, warm, concurrency: most, ...options.bubblewrap }), javascript);
+  if (kind === "bubblewrap") return bubblewrapSandbox({ limits, warm, concurrency: most, ...options.bubblewrap });
+  const pyodide = () => pyodideSandbox({ limits, isolation, warm, most, cacheFolder: options.cacheFolder });
+  return options.kind ? pyodide() : whenThere(pyodide);
+}
+
+/** A sandbox whose package may be missing: the first program then meets the error that names the package. */
+function whenThere(make: () => Sandbox): Sandbox {
+  try {
+    return make();
+  } catch (error) {
+    if (!(error instanceof CoaError) || error.code !== "missing_package") throw error;
+    const level: SandboxLevel = { kind: "missing", strength: "moderate", caveats: [] };
+    return { level, languages: ["python"], run: () => Promise.reject(error), close: () => Promise.resolve() };
   }
-  return together(pyodideSandbox({ limits, isolation, warm, most, cacheFolder: options.cacheFolder }), javascript);
 }
 
 function kindFrom(text: string | undefined): SandboxKind | undefined {
@@ -65,31 +73,7 @@ function kindFrom(text: string | undefined): SandboxKind | undefined {
 function automatic(nsjail?: string, bubblewrap?: BubblewrapOptions): SandboxKind {
   if (nsjail) return "nsjail";
   if (!nodeForbidsNetwork && bubblewrapProblem(bubblewrap) === undefined) return "bubblewrap";
-  return pyodideFolder() ? "pyodide" : "bubblewrap";
-}
-
-/** Two sandboxes as one, each for its own languages; the level is that of the first, with what the second adds. */
-function together(first: Sandbox, second: Sandbox): Sandbox {
-  const notes = second.level.caveats.filter((caveat) => !first.level.caveats.includes(caveat));
-  return {
-    level: {
-      ...first.level,
-      caveats: [...first.level.caveats, ...notes.map((note) => `${second.languages.join(", ")}: ${note}`)],
-    },
-    languages: [...first.languages, ...second.languages],
-    run(request) {
-      const sandbox = [first, second].find(({ languages }) => languages.includes(request.language));
-      if (!sandbox) return Promise.reject(new CoaError("sandbox", `no sandbox here runs ${request.language}`));
-      return sandbox.run(request);
-    },
-    endSession(sessionKey) {
-      first.endSession?.(sessionKey);
-      second.endSession?.(sessionKey);
-    },
-    async close() {
-      await Promise.all([first.close(), second.close()]);
-    },
-  };
+  return pyodideFolder() || bubblewrapProblem(bubblewrap) !== undefined ? "pyodide" : "bubblewrap";
 }
 
 /** One sandbox as `coa doctor` shows it. */
@@ -120,7 +104,7 @@ export async function sandboxLevels(options: ChooseSandboxOptions = {}): Promise
       findings.push({ ...level, kind, available: true, chosen: kind === chosen });
     } catch (error) {
       const why = error instanceof CoaError ? error.message : String(error);
-      const strength = kind === "pyodide" || kind === "quickjs" ? "moderate" : "strong";
+      const strength = kind === "pyodide" ? "moderate" : "strong";
       const finding = { kind, strength, available: false, chosen: kind === chosen } as const;
       findings.push({ ...finding, caveats: [], remedy: `${why}; ${remedy}` });
     }
@@ -135,6 +119,5 @@ export async function sandboxLevels(options: ChooseSandboxOptions = {}): Promise
     },
     "set COA_NSJAIL to the nsjail program",
   );
-  add("quickjs", () => quickjsSandbox(), "npm install quickjs-emscripten");
   return findings;
 }

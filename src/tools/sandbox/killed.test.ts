@@ -1,6 +1,7 @@
 /** Kill -9 at any time: of a child, and of us. There is always a result, the pool keeps working, and no process is left behind. */
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
+import { once } from "node:events";
 import { existsSync, readFileSync } from "node:fs";
 import { after, describe, it } from "node:test";
 import { fileURLToPath } from "node:url";
@@ -9,8 +10,8 @@ import { endlessMs, until } from "../../../test/fixtures/until.ts";
 import type { Sandbox } from "../../core/sandbox.ts";
 import { codeTool } from "../code.ts";
 import { bubblewrapProblem, bubblewrapSandbox } from "./bubblewrap.ts";
-import { processTree } from "./process-tree.ts";
-import { pyodideSandbox } from "./pyodide.ts";
+import { processTree } from "./launch.ts";
+import { pyodideSandbox } from "./pyodide-launch.ts";
 
 const skipAll = process.platform === "linux" ? false : "processes are found through /proc";
 const limits = { wallMs: endlessMs, cpuMs: 60_000 };
@@ -18,7 +19,7 @@ const limits = { wallMs: endlessMs, cpuMs: 60_000 };
 /** Processes below `pid` that have come as far as running the interpreter. */
 const family = (pid: number): number[] => processTree(pid).filter((member) => member !== pid);
 
-function cases(name: string, make: () => Sandbox, skip: string | false): void {
+function cases(name: string, file: string, make: () => Sandbox, skip: string | false): void {
   describe(`${name} children killed from outside`, { skip: skipAll || skip }, () => {
     const sandbox = skipAll || skip ? undefined : make();
     after(() => sandbox?.close());
@@ -58,7 +59,7 @@ function cases(name: string, make: () => Sandbox, skip: string | false): void {
 
     it("leaves no orphan when we are killed ourselves", async () => {
       const source = `
-        import { ${name}Sandbox } from ${JSON.stringify(fileURLToPath(new URL(`./${name}.ts`, import.meta.url)))};
+        import { ${name}Sandbox } from ${JSON.stringify(fileURLToPath(new URL(`./${file}`, import.meta.url)))};
         const sandbox = ${name}Sandbox({ warm: 1, limits: ${JSON.stringify(limits)} });
         await sandbox.run({ language: "python", code: "print(1)", sessionKey: "a" });
         console.log("ready");
@@ -66,7 +67,10 @@ function cases(name: string, make: () => Sandbox, skip: string | false): void {
       const parent = spawn(process.execPath, ["--input-type=module", "-e", source], {
         stdio: ["ignore", "pipe", "inherit"],
       });
-      await new Promise((resolve) => parent.stdout.once("data", resolve));
+      await Promise.race([
+        once(parent.stdout, "data"),
+        once(parent, "exit").then(() => assert.fail("the child did not start")),
+      ]);
       await until(() => family(parent.pid as number).some((pid) => busy(pid)));
       const children = family(parent.pid as number);
       assert.ok(children.length > 0);
@@ -104,5 +108,5 @@ function killOwn(pid: number): void {
   } catch {}
 }
 
-cases("pyodide", () => pyodideSandbox({ warm: 1 }), false);
-cases("bubblewrap", () => bubblewrapSandbox(), bubblewrapProblem() ?? false);
+cases("pyodide", "pyodide-launch.ts", () => pyodideSandbox({ warm: 1 }), false);
+cases("bubblewrap", "bubblewrap.ts", () => bubblewrapSandbox(), bubblewrapProblem() ?? false);

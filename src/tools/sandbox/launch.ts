@@ -2,8 +2,10 @@
  * How a sandbox child is launched so that it is as weak as the system allows: never as root, no new privileges, no core
  * file, a cap on its data segment, and it ends when we end. Uses util-linux where it is there, and says when not.
  */
-import { existsSync, statSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync, statSync } from "node:fs";
 import { dirname } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { CoaError } from "../../core/errors.ts";
 
 /** The user and group that sandboxed processes run as when we are root: `nobody`. */
 export const nobody = 65_534;
@@ -79,4 +81,65 @@ export function weakened(command: string, args: string[], options: { dataMb: num
   } else caveats.push("prlimit is missing: memory outside WebAssembly is not capped");
   chain.push(command, ...args);
   return { command: chain[0] as string, args: chain.slice(1), dropInside, caveats };
+}
+
+const longestWaitMs = 5_000;
+const fullMachine = /temporarily unavailable|Cannot allocate memory|\b(EAGAIN|ENOMEM)\b/;
+
+/** What the program was to run in ended before the program began. This says nothing about the program. */
+export class NotStarted extends CoaError {
+  constructor(command: string, why: string) {
+    super("sandbox", `${command} did not start: ${why.trim() || "no reason given"}`);
+  }
+}
+
+/** Waits and tries again while the machine refuses new processes. Nobody's program is to blame for that. */
+export async function whenThereIsRoom<T>(start: () => Promise<T>, signal?: AbortSignal): Promise<T> {
+  for (let waitMs = 50; ; waitMs *= 2) {
+    try {
+      return await start();
+    } catch (error) {
+      const full = error instanceof NotStarted && fullMachine.test(error.message);
+      if (!full || waitMs > longestWaitMs) throw error;
+      await sleep(waitMs, undefined, { signal });
+    }
+  }
+}
+
+/** The process and its descendants, as far as the system tells (Linux). */
+export function processTree(pid: number): number[] {
+  const found = [pid];
+  for (let at = 0; at < found.length && at < 1_000; at++) {
+    try {
+      for (const task of readdirSync(`/proc/${found[at]}/task`)) {
+        const children = readFileSync(`/proc/${found[at]}/task/${task}/children`, "latin1").trim();
+        if (children !== "") found.push(...children.split(" ").map(Number));
+      }
+    } catch {} // it has just ended
+  }
+  return found;
+}
+
+/** Memory that belongs to a process and its descendants alone, in MB; 0 where the system does not tell. */
+export function treeMemoryMb(pid: number | undefined): number {
+  if (process.platform !== "linux" || pid === undefined) return 0;
+  let pages = 0;
+  for (const member of processTree(pid)) {
+    try {
+      const [, resident = 0, shared = 0] = readFileSync(`/proc/${member}/statm`, "latin1").split(" ").map(Number);
+      pages += resident - shared;
+    } catch {}
+  }
+  return (pages * 4096) / (1024 * 1024);
+}
+
+/** CPU time a process has used, in ms, where the system tells (Linux). */
+export function cpuMsOf(pid: number | undefined): number | undefined {
+  if (process.platform !== "linux" || pid === undefined) return undefined;
+  try {
+    const fields = readFileSync(`/proc/${pid}/stat`, "latin1").split(") ").at(-1)!.split(" ");
+    return (Number(fields[11]) + Number(fields[12])) * 10; // clock ticks of 10 ms
+  } catch {
+    return undefined;
+  }
 }

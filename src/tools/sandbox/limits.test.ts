@@ -1,7 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { defaultSandboxLimits, trimMiddle, withLimits } from "./limits.ts";
-import { outputWindow } from "./output-window.ts";
+import { defaultSandboxLimits, outputWindow, trimMiddle, withLimits } from "./limits.ts";
 
 function random(seed: number): () => number {
   let state = seed;

@@ -1,4 +1,7 @@
 /** What one run may use when nobody says otherwise: the paper's 5 s of CPU, 7 s of wall clock and 1,536 characters. */
+
+import { Buffer } from "node:buffer";
+import { StringDecoder } from "node:string_decoder";
 import type { SandboxLimits } from "../../core/sandbox.ts";
 
 /** The limits for everything that a request does not set. */
@@ -43,3 +46,37 @@ function sliceTail(text: string, length: number): string {
   const slice = length === 0 ? "" : text.slice(-length);
   return /^[\uDC00-\uDFFF]/.test(slice) ? slice.slice(1) : slice;
 }
+
+/**
+ * Collects a stream of bytes that may never end: the first and the last `limit` characters are kept, the rest is only
+ * counted, so an output flood costs a constant amount of memory.
+ */
+export function outputWindow(limit: number) {
+  const decoder = new StringDecoder("utf8");
+  let head = "";
+  let tail = "";
+  let length = 0;
+  const add = (text: string): void => {
+    length += text.length;
+    if (head.length < limit) {
+      const taken = text.slice(0, limit - head.length);
+      head += taken;
+      text = text.slice(taken.length);
+    }
+    tail += text;
+    if (tail.length > 4 * limit + 65_536) tail = tail.slice(-limit);
+  };
+  return {
+    write: (bytes: Uint8Array) => add(decoder.write(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength))),
+    text() {
+      add(decoder.end());
+      return joinCut(head, tail.length >= limit ? tail : head.slice(tail.length - limit) + tail, length, limit);
+    },
+    get length() {
+      return length;
+    },
+  };
+}
+
+/** A window over a stream: write bytes, then ask for the text with its middle cut out. */
+export type OutputWindow = ReturnType<typeof outputWindow>;

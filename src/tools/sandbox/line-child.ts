@@ -10,10 +10,8 @@ import { randomBytes } from "node:crypto";
 import { closeSync, openSync } from "node:fs";
 import type { Socket } from "node:net";
 import { CoaError } from "../../core/errors.ts";
-import { cpuMsOf } from "./process-tree.ts";
-import { NotStarted } from "./when-there-is-room.ts";
+import { cpuMsOf, NotStarted } from "./launch.ts";
 
-/** What became of a request. */
 export type ChildOutcome<Reply> =
   | { kind: "reply"; reply: Reply; ms: number }
   | { kind: "timeout"; ms: number }
@@ -41,7 +39,6 @@ export async function startLineChild<Request, Reply>(options: {
   /** Opened by us and handed over as descriptor 5, so that a child without rights can still read it. */
   inheritedFile?: string;
   startMs?: number;
-  maxReplyBytes?: number;
 }): Promise<LineChild<Request, Reply>> {
   const descriptor = options.inheritedFile === undefined ? undefined : openSync(options.inheritedFile, "r");
   const extra: number[] = descriptor === undefined ? [] : [descriptor];
@@ -50,7 +47,7 @@ export async function startLineChild<Request, Reply>(options: {
   if (descriptor !== undefined) closeSync(descriptor);
   const [, stdout, stderr, requests, replies] = child.stdio as unknown as [null, Socket, Socket, Socket, Socket];
   for (const part of [child, stdout, stderr, requests, replies]) part.unref();
-  const maxReplyBytes = options.maxReplyBytes ?? 256 * 1024 * 1024;
+  const maxReplyBytes = 256 * 1024 * 1024;
   let pending: ((answer: Answer) => void) | undefined;
   let errors = "";
   let chunks: Buffer[] = [];

@@ -55,11 +55,10 @@ export interface WarmSandbox extends Sandbox {
 export function lineSandbox(
   options: LineSandboxOptions & {
     level: SandboxLevel;
-    languages: Sandbox["languages"];
     start: (memoryMb: number) => Promise<LineChild<ChildRequest, ChildReply>>;
   },
 ): WarmSandbox {
-  const { level, languages, isolation = "trajectory" } = options;
+  const { level, isolation = "trajectory" } = options;
   const { memoryMb } = withLimits(options.limits);
   const warm = isolation === "run" ? Math.max(1, options.warm ?? 2) : Math.max(0, options.warm ?? 1);
   const most = Math.max(1, options.most ?? 8);
@@ -92,7 +91,7 @@ export function lineSandbox(
 
   return {
     level,
-    languages,
+    languages: ["python"],
     run,
     endSession: own.endSession,
     warmUp: () => (shared ?? own).warmUp(),

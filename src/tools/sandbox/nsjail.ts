@@ -9,7 +9,6 @@ import { withLimits } from "./limits.ts";
 import { limitsLine, pythonEntry, startOneShot, tellsStart } from "./one-shot.ts";
 
 export interface NsjailOptions {
-  /** The nsjail program. */
   path: string;
   limits?: Partial<SandboxLimits>;
   concurrency?: number;

@@ -7,9 +7,8 @@ import { spawn } from "node:child_process";
 import type { Socket } from "node:net";
 import type { Readable, Writable } from "node:stream";
 import type { SandboxLimits, SandboxResult } from "../../core/sandbox.ts";
-import { type OutputWindow, outputWindow } from "./output-window.ts";
-import { treeMemoryMb } from "./process-tree.ts";
-import { NotStarted } from "./when-there-is-room.ts";
+import { NotStarted, treeMemoryMb } from "./launch.ts";
+import { type OutputWindow, outputWindow } from "./limits.ts";
 
 /** A program that writes more than this is stopped: reading it would cost us as much CPU as it costs the program. */
 const floodBytes = 64 * 1024 * 1024;

@@ -7,8 +7,8 @@
 import fs from "node:fs";
 import { pathToFileURL } from "node:url";
 import { lines, removeAccess, send, writeAll } from "./child-loop.ts";
+import { type OutputWindow, outputWindow } from "./limits.ts";
 import type { ChildReply, ChildRequest } from "./line-sandbox.ts";
-import { type OutputWindow, outputWindow } from "./output-window.ts";
 import { capDisk, type FileSystem } from "./pyodide-disk.ts";
 import { pyodideRunner } from "./pyodide-runner.ts";
 

@@ -3,19 +3,26 @@
  * strings, capped memory, an empty environment. It starts from a memory snapshot, made once per Pyodide version and kept
  * in the user's cache folder; where no folder can be written, children start plainly (some seconds instead of 0.4).
  */
-
 import { spawn } from "node:child_process";
 import { createHash, randomUUID } from "node:crypto";
 import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { homedir, tmpdir } from "node:os";
 import { dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { missingPeer } from "../../base/work/optional-peer.ts";
 import { CoaError } from "../../core/errors.ts";
 import { fingerprint } from "../../core/fingerprint.ts";
-import type { Launch } from "./launch.ts";
+import type { SandboxLevel } from "../../core/sandbox.ts";
+import { type Launch, nobody, weakened } from "./launch.ts";
 import { type LineChild, startLineChild } from "./line-child.ts";
-import type { ChildReply, ChildRequest } from "./line-sandbox.ts";
-import { nodeLaunch } from "./node-launch.ts";
+import {
+  type ChildReply,
+  type ChildRequest,
+  type LineSandboxOptions,
+  lineSandbox,
+  type WarmSandbox,
+} from "./line-sandbox.ts";
 import { pyodideRunner } from "./pyodide-runner.ts";
 
 export type PyodideChild = LineChild<ChildRequest, ChildReply>;
@@ -32,10 +39,10 @@ export function pyodideFolder(): string | undefined {
 /** The command line of a child; `mode` is `make` (writes a snapshot), `load` (starts from one) or `plain`. */
 export function pyodideLaunch(mode: "make" | "load" | "plain", memoryMb: number): Launch {
   const folder = pyodideFolder();
-  if (!folder) throw new CoaError("sandbox", "the package pyodide is not installed: run npm install pyodide");
+  if (!folder) throw missingPeer("pyodide");
   return nodeLaunch({
     boot: "pyodide-boot",
-    parts: ["pyodide-runner", "pyodide-disk", "child-loop", "output-window", "limits"],
+    parts: ["pyodide-runner", "pyodide-disk", "child-loop", "limits"],
     folders: [folder],
     args: [folder, mode],
     memoryMb,
@@ -164,4 +171,92 @@ function makeSnapshot(): Promise<Buffer> {
       else reject(new CoaError("sandbox", `could not make the Python snapshot (exit ${code}): ${errors.trim()}`));
     });
   });
+}
+
+const here = dirname(fileURLToPath(import.meta.url));
+const extension = import.meta.url.endsWith(".ts") ? "ts" : "js";
+
+/** What Node, V8 and the compiled WebAssembly themselves reserve, besides the memory a program gets. */
+const ownMemoryMb = 1_024;
+
+/**
+ * The command line of a Node child that may do nothing but compute: Node's permission model with a few readable folders,
+ * no code from strings, capped WebAssembly memory and heap, and the system's own weakening around it.
+ */
+export function nodeLaunch(options: {
+  /** The file that starts, and the files beside it that it imports; names without extension. */
+  boot: string;
+  parts: string[];
+  /** Folders of packages that it reads while it loads. */
+  folders: string[];
+  args: string[];
+  memoryMb: number;
+}): Launch {
+  const [boot = "", ...parts] = [options.boot, ...options.parts].map((name) => join(here, `${name}.${extension}`));
+  const readable = [...options.folders, boot, ...parts, packageFile(here)];
+  const flags = [
+    "--permission",
+    ...readable.map((path) => `--allow-fs-read=${path}`),
+    "--disallow-code-generation-from-strings",
+    `--wasm-max-mem-pages=${Math.round(options.memoryMb * 16)}`,
+    "--max-old-space-size=192",
+    "--max-semi-space-size=4",
+    "--no-warnings",
+    "--disable-proto=delete",
+  ];
+  const wrap = (dropTo: string): Launch =>
+    weakened(process.execPath, [...flags, boot, ...options.args, dropTo], {
+      dataMb: options.memoryMb + ownMemoryMb,
+      needs: [...parts, ...options.folders],
+    });
+  const launch = wrap("");
+  return launch.dropInside ? wrap(`${nobody}`) : launch;
+}
+
+function packageFile(folder: string): string {
+  const file = join(folder, "package.json");
+  return existsSync(file) || folder === dirname(folder) ? file : packageFile(dirname(folder));
+}
+
+/** What is true of every Node child on this machine, in plain words. */
+export function nodeCaveats(launch: Launch): string[] {
+  const version = process.versions.node;
+  const caveats = [...launch.caveats];
+  if (Number(version.split(".")[0]) < 26) {
+    caveats.push(
+      `Node ${version} cannot forbid a process the network; that none is reached rests on removed globals, which is not enough for hostile code (Node 26 forbids it)`,
+    );
+  }
+  if (launch.dropInside)
+    caveats.push("Node is not readable for other users: the child starts as root and drops it before it runs code");
+  caveats.push(
+    "a WebAssembly runtime and Node's permission model stand between the code and the machine, no kernel namespace",
+  );
+  return caveats;
+}
+
+export interface PyodideOptions extends LineSandboxOptions {
+  /** Where the start snapshot is kept; the user's cache folder unless told. */
+  cacheFolder?: string;
+}
+
+/** Python's standard library and nothing else; about 1 ms per small run once warm. */
+export function pyodideSandbox(options: PyodideOptions = {}): WarmSandbox {
+  const { cacheFolder } = options;
+  return lineSandbox({
+    ...options,
+    level: pyodideLevel(),
+    start: (memoryMb) => startPyodide({ memoryMb, cacheFolder }),
+  });
+}
+
+/** How strong the Pyodide sandbox is on this machine. */
+export function pyodideLevel(): SandboxLevel {
+  return {
+    kind: "pyodide",
+    strength: "moderate",
+    caveats: nodeCaveats(pyodideLaunch("plain", 512)),
+    cannot: ["deep recursion", "large memory", "threads"],
+    slowdown: 4,
+  };
 }

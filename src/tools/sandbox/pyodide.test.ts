@@ -15,8 +15,7 @@ import { after, describe, it } from "node:test";
 import { testSize, whole } from "../../../test/fixtures/test-size.ts";
 import { endlessMs } from "../../../test/fixtures/until.ts";
 import { isRoot } from "./launch.ts";
-import { pyodideSandbox } from "./pyodide.ts";
-import { pyodideSnapshot, startPyodide } from "./pyodide-launch.ts";
+import { pyodideSandbox, pyodideSnapshot, startPyodide } from "./pyodide-launch.ts";
 
 describe("pyodideSandbox, a child per trajectory", () => {
   const sandbox = pyodideSandbox({ most: 3 });
@@ -197,7 +196,7 @@ describe("pyodideSnapshot", () => {
 
   it("runs as somebody without rights when we are root", { skip: !isRoot() && "not root" }, async () => {
     const sandbox = pyodideSandbox({ warm: 0 });
-    const { processTree } = await import("./process-tree.ts");
+    const { processTree } = await import("./launch.ts");
     const { readFileSync } = await import("node:fs");
     const before = new Set(processTree(process.pid));
     await sandbox.run({ language: "python", code: "pass", sessionKey: "a", limits: { wallMs: endlessMs } });

@@ -6,7 +6,7 @@
 import { sharedWork } from "../../base/work/shared-work.ts";
 import { CoaError } from "../../core/errors.ts";
 import type { Journal } from "../../core/journal.ts";
-import type { SearchProvider, SearchResult } from "./search-provider.ts";
+import type { SearchProvider, SearchResult } from "./web-search.ts";
 
 export interface SearchRecord {
   version: 1;

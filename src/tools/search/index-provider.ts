@@ -1,7 +1,7 @@
 /** The local index as a search provider: web_search without a web, for private corpora, tests and training. */
 import type { Searchable } from "../local-index/retrieve-handler.ts";
 import { englishStopWords, tokenize } from "../local-index/tokenize.ts";
-import type { SearchProvider } from "./search-provider.ts";
+import type { SearchProvider } from "./web-search.ts";
 
 /** Searches an index; snippets show the part of each passage that holds most of the query's words. */
 export function indexProvider(index: Searchable, options: { name?: string } = {}): SearchProvider {

@@ -5,8 +5,8 @@
 import { HttpError, httpClient } from "../../base/http/http-client.ts";
 import { sleep } from "../../base/work/limiter.ts";
 import { retryDelay } from "../../base/work/retry.ts";
+import { steadyNow } from "../../base/work/steady-clock.ts";
 import { CoaError } from "../../core/errors.ts";
-import type { KeyPool } from "./key-pool.ts";
 
 export interface ServiceRequest {
   url: string;
@@ -80,3 +80,34 @@ function parse(service: string, text: string): unknown {
     });
   }
 }
+
+/**
+ * Several API keys used in turn. A key that has reached its rate limit pauses; one that was refused is not used again,
+ * so a long run continues without a spent or revoked key.
+ */
+export function keyPool(keys: string | readonly string[], now: () => number = steadyNow) {
+  const list = [...new Set((typeof keys === "string" ? keys.split(/[|,\s]+/) : keys).filter((key) => key !== ""))];
+  const restingUntil = new Map<string, number>();
+  const refused = new Set<string>();
+  let turn = 0;
+  return {
+    size: list.length,
+    /** The next usable key; undefined when all are refused. A pausing key is given when all are pausing. */
+    next() {
+      const usable = list.filter((key) => !refused.has(key));
+      if (usable.length === 0) return undefined;
+      const time = now();
+      for (let i = 0; i < usable.length; i++) {
+        const key = usable[(turn + i) % usable.length]!;
+        if ((restingUntil.get(key) ?? 0) > time) continue;
+        turn = (turn + i + 1) % usable.length;
+        return key;
+      }
+      return usable.reduce((a, b) => ((restingUntil.get(a) ?? 0) <= (restingUntil.get(b) ?? 0) ? a : b));
+    },
+    rest: (key: string, forMs: number) => void restingUntil.set(key, now() + forMs),
+    refuse: (key: string) => void refused.add(key),
+  };
+}
+
+export type KeyPool = ReturnType<typeof keyPool>;

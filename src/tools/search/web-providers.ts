@@ -6,9 +6,8 @@
 import { rateLimiter } from "../../base/work/limiter.ts";
 import { CoaError, messageOf, UsageError } from "../../core/errors.ts";
 import { plainTextOf } from "../crawl/scan-html.ts";
-import { keyPool } from "./key-pool.ts";
-import { requestJson, type ServiceRequest } from "./request-json.ts";
-import type { SearchProvider, SearchResult } from "./search-provider.ts";
+import { keyPool, requestJson, type ServiceRequest } from "./request-json.ts";
+import type { SearchProvider, SearchResult } from "./web-search.ts";
 
 interface Service {
   /** Environment variables that hold the key (or, for SearXNG, the address), in order of preference. */
@@ -120,7 +119,6 @@ export interface WebProviderOptions {
   backOffMs?: number;
 }
 
-/** A search service by name. */
 export function webProvider(name: WebProviderName, options: WebProviderOptions = {}): SearchProvider {
   const service: Service = services[name];
   const endpoint = options.endpoint ?? service.endpoint;

@@ -7,10 +7,9 @@ import { buildIndex } from "../local-index/build-index.ts";
 import { benchmarkBlocklist, blocklist } from "./blocklist.ts";
 import { cachedSearch, type SearchRecord } from "./cached-search.ts";
 import { indexProvider, snippetOf } from "./index-provider.ts";
-import { keyPool } from "./key-pool.ts";
-import type { SearchProvider } from "./search-provider.ts";
+import { keyPool } from "./request-json.ts";
 import { webProvider, webProviderFromEnvironment, webProviderNames } from "./web-providers.ts";
-import { webSearch } from "./web-search.ts";
+import { type SearchProvider, webSearch } from "./web-search.ts";
 import { indexRetriever, retrievalClient, wikiSearch } from "./wiki-search.ts";
 
 interface Seen {

@@ -1,9 +1,7 @@
 /** The web_search tool: one query, results as the paper shows them, blocked pages left out. */
-
 import { z } from "zod";
 import { defineTool, type Tool } from "../../core/tool.ts";
 import type { Blocklist } from "./blocklist.ts";
-import type { SearchProvider, SearchResult } from "./search-provider.ts";
 
 const input = z.object({ query: z.string().trim().min(1) });
 
@@ -11,11 +9,11 @@ export interface WebSearchOptions {
   provider: SearchProvider;
   /** Results per query; the paper's runs show 10, its samples 5. */
   count?: number;
+  /** @internal */
   blocklist?: Blocklist;
   name?: string;
 }
 
-/** Searches the web with any provider. */
 export function webSearch(options: WebSearchOptions): Tool<z.infer<typeof input>> {
   const { provider, count = 10, blocklist, name = "web_search" } = options;
   return defineTool({
@@ -55,4 +53,19 @@ function formatResults(query: string, results: readonly SearchResult[]): string 
 
 function oneLine(text: string): string {
   return text.replace(/\s+/g, " ").trim();
+}
+
+/** Anything that finds web pages for a query: a paid service, a self-hosted engine, or the local index. */
+export interface SearchResult {
+  title: string;
+  url: string;
+  snippet: string;
+  date?: string;
+  /** Name of the site or publication. */
+  source?: string;
+}
+
+export interface SearchProvider {
+  readonly name: string;
+  search(query: string, options: { count: number; signal: AbortSignal }): Promise<SearchResult[]>;
 }

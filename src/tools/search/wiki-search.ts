@@ -17,7 +17,6 @@ export interface Passage {
 /** Finds the passages nearest to a query. */
 export type Retrieve = (query: string, options: { topk: number; signal: AbortSignal }) => Promise<Passage[]>;
 
-/** Searches a corpus of passages. */
 export function wikiSearch(options: { retrieve: Retrieve; topk?: number; name?: string }): Tool<z.infer<typeof input>> {
   const { retrieve, topk = 3, name = "wiki_search" } = options;
   return defineTool({
