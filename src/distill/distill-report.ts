@@ -2,24 +2,14 @@
  * What a distillation did, as data: how many chains entered and left each stage and why, what they cost before and after,
  * what they look like, and everything that was broken. Made from the journal of outcomes alone.
  */
-import type { FilterDecision } from "../core/chain-marks.ts";
 import type { DistillReport, DroppedSample, StageReport, TokenReport } from "../report/distill-report.ts";
-import type { ChainFacts } from "./judge-record.ts";
+import type { ChainFacts, RecordOutcome } from "./judge-record.ts";
 
 /** One line of the journal: what became of one input line. */
-export interface OutcomeRecord {
+export interface OutcomeRecord extends Omit<RecordOutcome, "trajectory" | "signature"> {
   index: number;
   file: string;
   line: number;
-  id: string;
-  taskId: string;
-  family: string;
-  stage: string | null;
-  reason?: string;
-  detail?: string;
-  problem?: boolean;
-  facts?: ChainFacts;
-  decisions?: FilterDecision[];
   /** Base64 of the near-duplicate signature, for resuming. */
   signature?: string;
 }
