@@ -1,8 +1,8 @@
 /**
  * What a cascade is worth on measured outcomes: `node bench/switch.ts <evaluation of the model>=<evaluation of the team> …`, one
  * pair of folders for each world. Prints the area under the curve on worlds that the score was not fitted on, what each feature
- * is worth, the share escalated beside the simulated one, how often the promise breaks over repeated draws, and early against
- * late escalation. A team that is right in 90 % is made of the measured one by errors that a seed chooses.
+ * is worth, the share escalated beside the simulated one, and how often the promise breaks over repeated
+ * draws. A team that is right in 90 % is made of the measured one by errors that a seed chooses.
  */
 import { seededRandom } from "../src/base/work/random.ts";
 import { readEvaluation } from "../src/evaluate/read-evaluation.ts";
@@ -85,17 +85,15 @@ for (const team of [1, 0.9])
     const [fit, ...others] = team === 1 ? worlds : worlds.map(fallible);
     const calibration = others.flat().slice(0, 2000);
     const promised = { maxLoss, confidence: 0.95 };
-    for (const early of [false, true]) {
-      const prepared = prepareScore(fit!, promised, { n: calibration.length, early });
-      const scored = scoreAll(calibration, prepared);
-      const threshold = chooseThreshold(scored, prepared.plan, promised);
-      const name = `team right ${percent(team, 0)}, ${maxLoss * 100} points, ${early ? "given up early" : "at the end"}`;
-      if (threshold === null) console.log(`${name}: refused`);
-      else {
-        const { cost, success, all: group } = figuresAt(calibration, scored, threshold, prepared.early);
-        const saved = (key: "billedTokens" | "computedTokens") => percent(1 - cost.cascade[key] / success.cascade / (cost.team[key] / success.team)); // biome-ignore format: one line
-        console.log(`${name} (${prepared.plan.test}, ${calibration.length} calibration tasks): ${percent(group.escalated)} escalated, success ${percent(success.cascade)} against ${percent(success.team)}, billed ${Math.round(cost.cascade.billedTokens)} of ${Math.round(cost.team.billedTokens)}, computed ${Math.round(cost.cascade.computedTokens)} of ${Math.round(cost.team.computedTokens)}; per success ${saved("billedTokens")} fewer billed, ${saved("computedTokens")} fewer computed`); // biome-ignore format: one line
-      }
+    const prepared = prepareScore(fit!, promised, calibration.length);
+    const scored = scoreAll(calibration, prepared.score);
+    const threshold = chooseThreshold(scored, prepared.plan, promised);
+    const name = `team right ${percent(team, 0)}, ${maxLoss * 100} points`;
+    if (threshold === null) console.log(`${name}: refused`);
+    else {
+      const { cost, success, all: group } = figuresAt(calibration, scored, threshold);
+      const saved = (key: "billedTokens" | "computedTokens") => percent(1 - cost.cascade[key] / success.cascade / (cost.team[key] / success.team)); // biome-ignore format: one line
+      console.log(`${name} (${prepared.plan.test}, ${calibration.length} calibration tasks): ${percent(group.escalated)} escalated, success ${percent(success.cascade)} against ${percent(success.team)}, billed ${Math.round(cost.cascade.billedTokens)} of ${Math.round(cost.team.billedTokens)}, computed ${Math.round(cost.cascade.computedTokens)} of ${Math.round(cost.team.computedTokens)}; per success ${saved("billedTokens")} fewer billed, ${saved("computedTokens")} fewer computed`); // biome-ignore format: one line
     }
     const wrong = 1 - shareOf(all, ({ model }) => model);
     console.log(`  simulated for ${percent(wrong)} wrong and an area of ${mean(whole).toFixed(3)}: ${percent(simulated(wrong, mean(whole), team, calibration.length, maxLoss))} escalated`); // biome-ignore format: one line
@@ -108,12 +106,12 @@ function repeatedDraws(pool: readonly Pair[], promised: { maxLoss: number; confi
   for (let draw = 0; draw < draws; draw++) {
     const random = seededRandom("draw", draw, promised.maxLoss);
     const drawn = (count: number) => Array.from({ length: count }, () => random.pick(pool));
-    const prepared = prepareScore(drawn(600), promised, { n, early: true });
-    const threshold = chooseThreshold(scoreAll(drawn(n), prepared), prepared.plan, promised);
+    const prepared = prepareScore(drawn(600), promised, n);
+    const threshold = chooseThreshold(scoreAll(drawn(n), prepared.score), prepared.plan, promised);
     if (threshold === null) refused++;
-    const { harms, gains } = lossesAt(scoreAll(pool, prepared), threshold ?? Number.POSITIVE_INFINITY);
+    const { harms, gains } = lossesAt(scoreAll(pool, prepared.score), threshold ?? Number.POSITIVE_INFINITY);
     if ((harms - gains) / pool.length > promised.maxLoss) broken++;
-    escalated += threshold === null ? 1 : scoreAll(pool, prepared).filter(({ score }) => score < threshold).length / pool.length; // biome-ignore format: one line
+    escalated += threshold === null ? 1 : scoreAll(pool, prepared.score).filter(({ score }) => score < threshold).length / pool.length; // biome-ignore format: one line
   }
   return `broken in ${percent(broken / draws)}, refused in ${percent(refused / draws)}, ${percent(escalated / draws)} escalated`;
 }

@@ -36,7 +36,7 @@ import { type Versions, versionedService } from "./versions.ts";
 
 export interface ChainHandlerOptions
   extends ServeOptions,
-    Omit<ChainServiceOptions, "finish" | "recall" | "watch">,
+    Omit<ChainServiceOptions, "finish" | "recall" | "fixedSampling">,
     OldSystemOptions {
   /** Show what tools returned among the reasoning. */
   observations?: boolean;
@@ -75,7 +75,7 @@ export async function chainHandler(options: ChainHandlerOptions): Promise<Served
         ...of,
         recall: options.annotate !== undefined,
         finish: version === undefined ? finish : ofVersion(version, finish),
-        ...(cascaded && { watch: cascaded.watch }),
+        fixedSampling: cascaded !== undefined,
         onTrajectory(trajectory, mayKeep, usage) {
           countChain(counted, { ...trajectory, usage });
           options.onTrajectory?.(trajectory, mayKeep, usage);

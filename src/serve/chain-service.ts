@@ -16,7 +16,7 @@ import type { Model } from "../core/model.ts";
 import type { Profile } from "../core/profile.ts";
 import type { Task } from "../core/task.ts";
 import type { JsonSchema, Tool } from "../core/tool.ts";
-import type { Segment, Trajectory } from "../core/trajectory.ts";
+import type { Trajectory } from "../core/trajectory.ts";
 import type { Usage } from "../core/usage.ts";
 import { readJsonAnswer } from "../language/json-schema.ts";
 import { plainFor } from "../language/observation.ts";
@@ -56,8 +56,8 @@ export interface ChainServiceOptions {
   finish?: Finish;
   /** Chains that may be kept are found again by their ids, also where no later turn needs them. */
   recall?: boolean;
-  /** Watches the segments of a chain; where it says true, the chain is stopped and goes to `finish` as it is. @internal */
-  watch?: (profile: Profile) => (segment: Segment) => boolean;
+  /** Whether chains run with the sampling of `defaults` whatever a request asks for: a promise holds for the settings it was measured with. @internal */
+  fixedSampling?: boolean;
   /** Called for every chain that has ended, whether its caller lets it be kept, and what its last request used. */
   onTrajectory?: (trajectory: Trajectory, mayKeep: boolean, usage: Usage) => void;
   /** Whether clients may bring tools of their own; by default where the model is told of its tools in a prompt. */
@@ -188,8 +188,8 @@ export function chainService(
         sampling: {
           ...(model.tokenizer && { seed: randomInt(2 ** 31) }),
           ...defaults.sampling,
-          ...(options.watch ? defined({ seed: request.sampling.seed }) : request.sampling),
-        }, // a promise holds for the settings it was measured with
+          ...(options.fixedSampling ? defined({ seed: request.sampling.seed }) : request.sampling),
+        },
         signal,
       },
       suspend,
@@ -242,14 +242,10 @@ export function chainService(
       return async (tell) => {
         try {
           const best = startCandidates(options.bestOf, request, chain.options, signal);
-          const stop = new AbortController();
-          const hopeless = options.watch?.(profile);
           const onEvent = (event: ChainEvent) => {
-            if (event.type === "segment-end" && hopeless?.(event.segment)) stop.abort();
             if (event.type !== "chain-end") for (const served of chain.project(event)) tell(served);
           };
-          const running = hopeless ? AbortSignal.any([signal, stop.signal]) : signal;
-          const ran = await runChain(request.task, { ...chain.options, signal: running, onEvent });
+          const ran = await runChain(request.task, { ...chain.options, onEvent });
           const trajectory = owned(await best(ran), request);
           const ended = await options.finish?.(trajectory, request, { profile, signal });
           for (const event of wayOf(ended?.served)) tell(event);

@@ -26,7 +26,7 @@ const groupSchema = z.object({
 const costSchema = z.object({ billedTokens: z.number(), computedTokens: z.number(), costUsd: z.number() });
 
 export const cascadeSchema = z.object({
-  version: z.literal(1),
+  version: z.literal(2),
   /** At most so many points (0.01 is one) below the team, with this confidence, on tasks like those of the calibration. */
   promise: z.object({ maxLoss: z.number(), confidence: z.number() }),
   /** Known right answers, or agreement with the team where there are none. */
@@ -36,8 +36,6 @@ export const cascadeSchema = z.object({
   /** The model it was fitted for. */
   model: z.string(),
   score: logisticSchema,
-  /** A chain whose doubts alone bring it below this is given up where it stands. */
-  early: z.object({ score: logisticSchema, below: z.number() }).nullable(),
   /** The least score with which the model answers. */
   threshold: z.number(),
   test: z.enum(["harm", "net"]),
@@ -82,19 +80,10 @@ export async function writeCascade(folder: string, cascade: Cascade): Promise<st
   return path;
 }
 
-/** How sure a cascade is of a chain's answer; -Infinity where there is none, or where it would have been given up. */
-export function scoreOf(
-  { score, early }: Pick<Cascade, "score" | "early">,
-  features: Features,
-  { answer }: Pick<Trajectory, "answer">,
-): number {
+/** How sure a cascade is of a chain's answer; -Infinity where there is none. */
+export function scoreOf({ score }: Pick<Cascade, "score">, features: Features, answer: Trajectory["answer"]): number {
   if (answer === null || answer.trim() === "") return Number.NEGATIVE_INFINITY;
   // A server that no longer tells what the score was made of leaves nothing to be sure by.
   const untold = score.terms.some(({ name }) => name in features === false && doubtNames.some((one) => one === name));
-  return untold || isHopeless(early, features) ? Number.NEGATIVE_INFINITY : logOdds(score, features);
-}
-
-/** Whether doubts alone rule the model's answer out, whatever it goes on to write. */
-export function isHopeless(early: Cascade["early"], doubts: Features): boolean {
-  return early !== null && logOdds(early.score, doubts) < early.below;
+  return untold ? Number.NEGATIVE_INFINITY : logOdds(score, features);
 }

@@ -9,11 +9,11 @@ import { readEvaluation } from "../evaluate/read-evaluation.ts";
 import { runEvaluation } from "../evaluate/run-evaluation.ts";
 import { taskGrader } from "../graders/grade-task.ts";
 import { mhqaProfile } from "../language/profiles.ts";
-import { isHopeless, readCascade, scoreOf, writeCascade } from "./cascade.ts";
+import { readCascade, writeCascade } from "./cascade.ts";
 import { cascadeHtml, cascadeSentence, cascadeText } from "./cascade-report.ts";
-import { chainFeatures, doubtCounter, doubtNames } from "./features.ts";
+import { chainFeatures } from "./features.ts";
 import { fitCascade, splitPairs } from "./fit-cascade.ts";
-import { readPairs, whatChainLeft } from "./pairs.ts";
+import { readPairs } from "./pairs.ts";
 import { fitsBefore, rememberFit } from "./spent.ts";
 
 const folder = await mkdtemp(join(tmpdir(), "coa-cascade-"));
@@ -48,19 +48,6 @@ describe("fitting a cascade", async () => {
     assert.match(cascadeSentence(cascade), /^with 95 % confidence at most 2\.0 points below the team; \d+ % of questions go to the team; \d+ % fewer tokens$/); // biome-ignore format: one sentence
     assert.match(cascadeText(cascade), /rare +\d+/);
     assert.match(cascadeHtml(cascade), /<svg[^>]*>.*polyline/s);
-  });
-
-  it("decides while a chain is written as it would at its end, and saves what comes after", () => {
-    const { cascade } = fitCascade(pairs, how);
-    const late = fitCascade(pairs, { ...how, early: false }).cascade!;
-    assert.ok(cascade?.early);
-    for (const { features, course } of pairs) {
-      const stopped = course.some(({ doubts }) => isHopeless(cascade.early, doubts));
-      assert.equal(stopped, isHopeless(cascade.early, features));
-      if (stopped) assert.equal(scoreOf(cascade, features, { answer: "x" }), Number.NEGATIVE_INFINITY);
-    }
-    assert.ok(cascade.figures.cost.cascade.billedTokens < late.figures.cost.cascade.billedTokens + 1);
-    for (const one of cascade.early.score.terms) assert.ok(one.weight <= 0);
   });
 
   it("refuses with the number of tasks that it would take", () => {
@@ -133,19 +120,5 @@ describe("a cascade from less", () => {
     const { cascade } = fitCascade(pairs, { ...how, basis, maxLoss: 0.05 });
     assert.match(cascadeSentence(cascade!), /different from the team in at most 5\.0 % of answers \(agreement/);
     assert.ok(graded.pairs.filter(({ model }) => model).length > pairs.filter(({ model }) => model).length);
-  });
-
-  it("doubts only grow while a chain is written", () => {
-    const chain = madeChain(madeTasks(1)[0]!, { wrong: 1, apart: 1 });
-    const counter = doubtCounter(mhqaProfile);
-    const course = chain.segments.map((segment) => {
-      counter.add(segment);
-      return counter.doubts();
-    });
-    for (const name of doubtNames)
-      for (let at = 1; at < course.length; at++)
-        assert.ok((course[at]![name] ?? -99) >= (course[at - 1]![name] ?? -99));
-    const { course: spent } = whatChainLeft(chain);
-    assert.deepEqual(spent.map((one) => Math.round(one.spent * 100)), [28, 40, 40, 100]); // biome-ignore format: one line
   });
 });

@@ -1,13 +1,13 @@
 /**
  * Fits a cascade: the score on one part of the tasks, the threshold on the other. The first part also fixes everything that
- * the test needs (grid, bets, which test, when to give a chain up), so that the second is looked at once.
+ * the test needs (grid, bets, which test), so that the second is looked at once.
  */
 import { hashText, seededRandom } from "../base/work/random.ts";
 import { fingerprint } from "../core/fingerprint.ts";
 import { shareEstimate } from "../evaluate/statistics.ts";
 import { lossInterval } from "./betting.ts";
-import { type Cascade, type GroupLoss, isHopeless, type MeanCost } from "./cascade.ts";
-import { doubtNames, featureNames } from "./features.ts";
+import type { Cascade, GroupLoss, MeanCost } from "./cascade.ts";
+import { featureNames } from "./features.ts";
 import { areaUnderCurve, fitLogistic, logOdds } from "./logistic.ts";
 import type { Pair } from "./pairs.ts";
 import {
@@ -28,8 +28,6 @@ export interface FitOptions extends Promised {
   fitShare?: number;
   /** Which tasks come into which part. */
   seed?: number;
-  /** Whether a hopeless chain is given up before its end; true by default. */
-  early?: boolean;
   /** Earlier fits on some of these tasks: each halves the level that is left. */
   fitsBefore?: number;
 }
@@ -45,32 +43,29 @@ export function fitCascade(pairs: readonly Pair[], options: FitOptions): FitResu
   const confidence = 1 - (1 - options.confidence) / 2 ** fitsBefore;
   const { fit, calibration } = splitPairs(pairs, options);
   const promised = { maxLoss, confidence };
-  const prepared = prepareScore(fit, promised, { n: calibration.length, early: options.early ?? true });
-  const scored = scoreAll(calibration, prepared);
+  const prepared = prepareScore(fit, promised, calibration.length);
+  const scored = scoreAll(calibration, prepared.score);
   const threshold = chooseThreshold(scored, prepared.plan, promised);
-  const auc = areaUnderCurve(
-    calibration.map((pair) => ({ score: finalScore({ ...prepared, early: null }, pair), right: pair.model })),
-  );
-  if (threshold === null) return refusal([...scoreAll(fit, prepared), ...scored], prepared.plan, promised, { calibration: calibration.length, all: pairs.length, auc }); // biome-ignore format: one call
-  const { score, early, plan } = prepared;
+  const auc = areaUnderCurve(scored.map(({ score, model }) => ({ score, right: model })));
+  if (threshold === null) return refusal([...scoreAll(fit, prepared.score), ...scored], prepared.plan, promised, { calibration: calibration.length, all: pairs.length, auc }); // biome-ignore format: one call
+  const { score, plan } = prepared;
   return {
     cascade: {
-      version: 1,
+      version: 2,
       promise: { maxLoss, confidence: options.confidence },
       basis: options.basis,
       temperature: options.temperature,
       model: options.model,
       score,
-      early,
       threshold,
       test: plan.test,
       figures: {
         fitTasks: fit.length,
         calibrationTasks: calibration.length,
         auc,
-        ...figuresAt(calibration, scored, threshold, early),
+        ...figuresAt(calibration, scored, threshold),
         curve: plan.grid.map(({ threshold: at }) => {
-          const { success, cost, all } = figuresAt(calibration, scored, at, early);
+          const { success, cost, all } = figuresAt(calibration, scored, at);
           return { threshold: at, escalated: all.escalated, success: success.cascade, billedTokens: cost.cascade.billedTokens, loss: all.loss.value }; // biome-ignore format: one point
         }),
       },
@@ -132,24 +127,14 @@ export function splitPairs(
 
 interface Prepared {
   score: Cascade["score"];
-  early: Cascade["early"];
   plan: Plan;
 }
 
-/** The score, and everything that is fixed before calibration, from the tasks of the fit alone. */
-export function prepareScore(
-  fit: readonly Pair[],
-  promised: Promised,
-  { n, early: wanted }: { n: number; early: boolean },
-): Prepared {
-  const rows = fit.map(({ features, model }) => ({ features, right: model }));
-  const score = fitLogistic(rows, featureNames);
+/** The score, and everything that is fixed before the `n` calibration tasks are looked at, from the tasks of the fit alone. */
+export function prepareScore(fit: readonly Pair[], promised: Promised, n: number): Prepared {
+  const score = fitLogistic(fit.map(({ features, model }) => ({ features, right: model })), featureNames); // biome-ignore format: one model
   // Scores of rows that a model has seen are too good: those that plan the test come from models of the other rows.
-  const outside = crossScores(fit);
-  const late = planTest(outside, promised, n);
-  const early = wanted ? planEarly(fit, outside, lowestHopeful(outside, late, promised)) : null;
-  const seen = outside.map((row, at) => (isHopeless(early, fit[at]!.features) ? { ...row, score: Number.NEGATIVE_INFINITY } : row)); // biome-ignore format: one row
-  return { score, early, plan: early ? planTest(seen, promised, n) : late };
+  return { score, plan: planTest(crossScores(fit), promised, n) };
 }
 
 const folds = 5;
@@ -168,47 +153,9 @@ function crossScores(fit: readonly Pair[]): Scored[] {
   });
 }
 
-/** The lowest threshold that any number of calibration tasks could support, as far as the tasks of the fit tell. */
-function lowestHopeful(rows: readonly Scored[], { grid, test }: Plan, { maxLoss }: Promised): number | undefined {
-  const held = grid.findLast(({ threshold }) => {
-    const { harms, gains } = lossesAt(rows, threshold);
-    return harms - (test === "net" ? gains : 0) <= maxLoss * rows.length;
-  });
-  return held?.threshold;
-}
-
-/** At most this share of the tasks may be given up that would have been answered. */
-const wasted = 0.005;
-
-/** The border of doubt below which hardly any chain of the fit would have been trusted at its end. */
-function planEarly(
-  fit: readonly Pair[],
-  scored: readonly Scored[],
-  threshold = Number.POSITIVE_INFINITY,
-): Cascade["early"] {
-  const score = fitLogistic(fit.map(({ features, model }) => ({ features, right: model })), doubtNames, { falling: true }); // biome-ignore format: one model
-  if (score.terms.length === 0) return null;
-  const rows = fit
-    .map(({ features }, at) => ({ doubt: logOdds(score, features), trusted: scored[at]!.score >= threshold })) // biome-ignore format: one row
-    .sort((a, b) => a.doubt - b.doubt);
-  let trusted = 0;
-  let below: number | null = null;
-  for (const row of rows) {
-    trusted += Number(row.trusted);
-    if (trusted > wasted * rows.length) break;
-    below = row.doubt;
-  }
-  return below === null || !Number.isFinite(below) ? null : { score, below };
-}
-
-function finalScore({ score, early }: Pick<Prepared, "score" | "early">, { answered, features }: Pair): number {
-  if (!answered || isHopeless(early, features)) return Number.NEGATIVE_INFINITY;
-  return logOdds(score, features);
-}
-
-/** The tasks with the scores of a prepared cascade. */
-export function scoreAll(pairs: readonly Pair[], prepared: Pick<Prepared, "score" | "early">): Scored[] {
-  return pairs.map((pair) => ({ score: finalScore(prepared, pair), model: pair.model, team: pair.team }));
+/** The tasks with the scores of a model of them. */
+export function scoreAll(pairs: readonly Pair[], model: Cascade["score"]): Scored[] {
+  return pairs.map((pair) => ({ score: pair.answered ? logOdds(model, pair.features) : Number.NEGATIVE_INFINITY, model: pair.model, team: pair.team })); // biome-ignore format: one row
 }
 
 /** What a cascade does with tasks at a threshold: success, cost, losses by family and kind. */
@@ -216,7 +163,6 @@ export function figuresAt(
   pairs: readonly Pair[],
   scored: readonly Scored[],
   threshold: number,
-  early: Cascade["early"],
 ): Pick<Cascade["figures"], "success" | "cost" | "all" | "families" | "kinds"> {
   const rows = pairs.map((pair, at) => ({ pair, scored: scored[at]!, asked: scored[at]!.score < threshold }));
   type Row = (typeof rows)[number];
@@ -237,7 +183,7 @@ export function figuresAt(
     cost: {
       model: meanCost(pairs.map(({ modelCost }) => modelCost)),
       team: meanCost(pairs.map(({ teamCost }) => teamCost)),
-      cascade: meanCost(rows.map(({ asked, pair }) => cascadeCost(pair, asked, early))),
+      cascade: meanCost(rows.map(({ asked, pair }) => cascadeCost(pair, asked))),
     },
     all: group(rows),
     families: groups(({ family }) => family ?? "all"),
@@ -245,10 +191,9 @@ export function figuresAt(
   };
 }
 
-/** The model's part up to where it was given up, and the team's where it was asked. */
-function cascadeCost({ modelCost, teamCost, course }: Pair, asked: boolean, early: Cascade["early"]): MeanCost {
-  const spent = asked ? (course.find(({ doubts }) => isHopeless(early, doubts))?.spent ?? 1) : 1;
-  const sum = (key: keyof MeanCost) => spent * modelCost[key] + (asked ? teamCost[key] : 0);
+/** The model's part, and the team's where it was asked. */
+function cascadeCost({ modelCost, teamCost }: Pair, asked: boolean): MeanCost {
+  const sum = (key: keyof MeanCost) => modelCost[key] + (asked ? teamCost[key] : 0);
   return { billedTokens: sum("billedTokens"), computedTokens: sum("computedTokens"), costUsd: sum("costUsd") };
 }
 

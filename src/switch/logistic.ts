@@ -12,12 +12,8 @@ export const logisticSchema = z.object({
 /** A fitted model. */
 export type Logistic = z.infer<typeof logisticSchema>;
 
-export interface LogisticOptions {
-  /** Strength of the ridge, in rows; 3 by default. */
-  ridge?: number;
-  /** No weight may be above 0: the model can then only fall while features grow. */
-  falling?: boolean;
-}
+/** Strength of the ridge, in rows. */
+const ridge = 3;
 
 /** The log-odds that a chain with these features is right. A feature that is absent counts as the usual one. */
 export function logOdds({ bias, terms }: Logistic, features: Features): number {
@@ -31,30 +27,19 @@ export function logOdds({ bias, terms }: Logistic, features: Features): number {
 export function fitLogistic(
   rows: readonly { features: Features; right: boolean }[],
   names: readonly string[],
-  { ridge = 3, falling = false }: LogisticOptions = {},
 ): Logistic {
-  let terms = names.flatMap((name) => {
+  const terms = names.flatMap((name) => {
     const values = rows.flatMap(({ features }) => features[name] ?? []);
     if (values.length * 2 <= rows.length) return [];
     const mean = values.reduce((sum, value) => sum + value, 0) / values.length;
     const scale = Math.sqrt(values.reduce((sum, value) => sum + (value - mean) ** 2, 0) / values.length);
     return scale > 1e-9 ? [{ name, mean, scale, weight: 0 }] : [];
   });
-  for (;;) {
-    const [bias, ...weights] = newton(rows, terms, ridge);
-    const fitted = terms.map((term, at) => ({ ...term, weight: weights[at]! }));
-    const rising = falling ? fitted.filter(({ weight }) => weight > 0) : [];
-    if (rising.length === 0) return { bias: bias!, terms: fitted };
-    const worst = rising.reduce((a, b) => (b.weight > a.weight ? b : a));
-    terms = terms.filter(({ name }) => name !== worst.name);
-  }
+  const [bias, ...weights] = newton(rows, terms);
+  return { bias: bias!, terms: terms.map((term, at) => ({ ...term, weight: weights[at]! })) };
 }
 
-function newton(
-  rows: readonly { features: Features; right: boolean }[],
-  terms: Logistic["terms"],
-  ridge: number,
-): number[] {
+function newton(rows: readonly { features: Features; right: boolean }[], terms: Logistic["terms"]): number[] {
   const size = terms.length + 1;
   const inputs = rows.map(({ features }) => [
     1,

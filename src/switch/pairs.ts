@@ -9,7 +9,7 @@ import type { Trajectory } from "../core/trajectory.ts";
 import type { Usage } from "../core/usage.ts";
 import type { StoredEvaluation } from "../evaluate/read-evaluation.ts";
 import type { MeanCost } from "./cascade.ts";
-import { chainFeatures, doubtCounter, kindOf } from "./features.ts";
+import { chainFeatures, kindOf } from "./features.ts";
 import type { Features } from "./logistic.ts";
 
 /** One task as both answered it. */
@@ -28,8 +28,6 @@ export interface Pair {
   agrees: boolean;
   modelCost: MeanCost;
   teamCost: MeanCost;
-  /** The doubts after each segment, and the share of the model's tokens used by then. */
-  course: readonly { doubts: Features; spent: number }[];
 }
 
 export interface Pairs {
@@ -81,35 +79,12 @@ export async function readPairs(evaluation: StoredEvaluation, team: TeamAnswers,
   return { basis: graded ? "graded" : "agreement", pairs, unpaired: records.size - pairs.length };
 }
 
-/** What a chain says about itself, and what it cost step by step. */
-export function whatChainLeft(chain: Trajectory): Pick<Pair, "kind" | "features" | "answered" | "course"> {
+/** What a chain says about itself. */
+function whatChainLeft(chain: Trajectory): Pick<Pair, "kind" | "features" | "answered"> {
   const profile = chain.language?.profile;
   if (!profile) throw new CoaError("storage", `chain ${chain.id} does not say in which language it is written`);
-  const counter = doubtCounter(profile);
-  const sizes = tokensByCourse(chain);
-  const course = chain.segments.map((segment, at) => {
-    counter.add(segment);
-    return { doubts: counter.doubts(), spent: sizes[at]! };
-  });
   const answered = chain.answer !== null && chain.answer.trim() !== "";
-  return { kind: kindOf(chain), features: chainFeatures(profile, chain), answered, course };
-}
-
-/** The share of a chain's billed tokens that was spent after each segment: every call reads all that stands before it. */
-function tokensByCourse({ promptTokens, prompt, segments }: Trajectory): number[] {
-  const size = (tokens: readonly unknown[] | undefined, text: string) => tokens?.length ?? text.length / 4;
-  let before = size(promptTokens, prompt.map(({ content }) => content).join(""));
-  let spent = 0;
-  let writing = false;
-  const course = segments.map(({ by, tokens, text }) => {
-    if (by === "model" && !writing) spent += before;
-    writing = by === "model";
-    const own = size(tokens, text);
-    if (writing) spent += own;
-    before += own;
-    return spent;
-  });
-  return course.map((tokens) => (spent === 0 ? 1 : tokens / spent));
+  return { kind: kindOf(chain), features: chainFeatures(profile, chain), answered };
 }
 
 async function readChains({ folder }: StoredEvaluation): Promise<Map<string, Trajectory>> {

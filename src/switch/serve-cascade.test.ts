@@ -18,7 +18,7 @@ type Loose = any;
 const folder = await mkdtemp(join(tmpdir(), "coa-serve-cascade-"));
 after(() => rm(folder, { recursive: true, force: true }));
 
-/** Trusts chains that used a tool, and gives up at the first tool that fails. */
+/** Trusts chains that used a tool. */
 const cascade = madeCascade();
 const guess: Script = () => "<think>easy</think><answer>Rome</answer>";
 const messages = [{ role: "user", content: "Where does Ada live?" }];
@@ -98,20 +98,6 @@ describe("a served cascade", () => {
         assert.deepEqual([model.requests[0]?.temperature, model.requests[0]?.topP], [0, undefined]);
       },
     );
-  });
-
-  it("gives a hopeless chain up before it has ended", async () => {
-    let calls = 0;
-    const failing: Script = () => {
-      calls++;
-      return "<think>look</think><wiki_search></wiki_search>";
-    };
-    await withCascade({ script: failing }, async (ask, { kept }) => {
-      const chat: Loose = await (await ask("/v1/chat/completions", { messages })).json();
-      assert.equal(chat.choices[0].message.content, "Lyon");
-      assert.equal(kept[0]?.served?.cascade?.reason, "hopeless");
-      assert.ok(calls <= 2, `${calls} calls`); // the next may have begun
-    });
   });
 
   it("never answers silently when the old system is down: it refuses, or marks the model's answer", async () => {
@@ -216,13 +202,13 @@ describe("an audit", () => {
     );
     const ask = () => door.ask({}, new AbortController().signal).then(() => "ok", () => "no"); // biome-ignore format: one line
     for (let i = 0; i < 6; i++) await ask();
-    assert.deepEqual([asked, door.isOpen()], [3, false]);
+    assert.equal(asked, 3);
     clock += 31_000;
     assert.deepEqual(await Promise.all([ask(), ask(), ask()]), ["no", "no", "no"]);
     assert.equal(asked, 4);
     up = true;
     clock += 31_000;
-    assert.deepEqual([await ask(), await ask(), door.isOpen()], ["ok", "ok", true]);
+    assert.deepEqual([await ask(), await ask(), asked], ["ok", "ok", 6]);
   });
 });
 

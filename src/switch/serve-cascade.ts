@@ -6,11 +6,11 @@
 import { messageOf } from "../core/errors.ts";
 import type { CallUsage } from "../core/model.ts";
 import type { Profile } from "../core/profile.ts";
-import type { Segment, Trajectory } from "../core/trajectory.ts";
+import type { Trajectory } from "../core/trajectory.ts";
 import { addUsage, usageOfCall } from "../core/usage.ts";
 import type { Alert, Audit } from "./audit.ts";
-import { type Cascade, isHopeless, scoreOf } from "./cascade.ts";
-import { chainFeatures, doubtCounter, kindOf } from "./features.ts";
+import { type Cascade, scoreOf } from "./cascade.ts";
+import { chainFeatures, kindOf } from "./features.ts";
 
 /** One answer of the old system. */
 export interface OldReply {
@@ -47,8 +47,6 @@ export interface ServedCascadeOptions<R extends Asked> {
 
 /** What `serve` needs of a cascade. */
 export interface ServedCascade<R extends Asked> {
-  /** Watches a chain while it is written; true once it can be given up. */
-  watch(profile: Profile): (segment: Segment) => boolean;
   finish(
     trajectory: Trajectory,
     request: R,
@@ -65,10 +63,9 @@ export function servedCascade<R extends Asked>(options: ServedCascadeOptions<R>)
   const running = new Set<Promise<void>>();
 
   function whyAsked(trajectory: Trajectory, profile: Profile, kind: string): { reason?: string; score: number | null } {
-    const score = scoreOf(cascade, chainFeatures(profile, trajectory), trajectory);
+    const score = scoreOf(cascade, chainFeatures(profile, trajectory), trajectory.answer);
     const told = Number.isFinite(score) ? score : null;
     const { reason } = trajectory.ending;
-    if (reason === "aborted") return { reason: "hopeless", score: told };
     if (trajectory.answer === null) return { reason: reason === "error" ? "error" : "no-answer", score: told };
     if (!audit.trusts(kind)) return { reason: "distrusted", score: told };
     return score < cascade.threshold ? { reason: "unsure", score: told } : { score: told };
@@ -104,15 +101,6 @@ export function servedCascade<R extends Asked>(options: ServedCascadeOptions<R>)
   }
 
   return {
-    watch(profile) {
-      const counter = doubtCounter(profile);
-      return (segment) => {
-        counter.add(segment);
-        // While the old system can't be asked, the model's own answer may be all there is.
-        return door.isOpen() && isHopeless(cascade.early, counter.doubts());
-      };
-    },
-
     async finish(trajectory, request, { profile, signal }) {
       const ending = trajectory.ending.reason;
       if (ending === "suspended" || signal.aborted) return { kept: trajectory, served: trajectory };
@@ -177,7 +165,6 @@ export function oldSystemDoor<R>(
   };
   return {
     spent,
-    isOpen: () => now() >= closedUntil && !spent(),
     async ask(request: R, signal: AbortSignal): Promise<OldReply> {
       if (spent()) throw new Error(`${perHour} questions in an hour are allowed, and they are used up`);
       if (now() < closedUntil) throw new Error(`it failed ${failures} times in a row and is tried again shortly`);

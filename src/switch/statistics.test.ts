@@ -205,11 +205,6 @@ describe("the logistic model", () => {
     assert.ok(Number.isFinite(score({})));
   });
 
-  it("only falls while features grow where that is asked for", () => {
-    const fitted = fitLogistic(rows, ["a", "b", "c"], { falling: true });
-    assert.ok(fitted.terms.every(({ weight }) => weight <= 0));
-  });
-
   it("survives rows that one feature separates", () => {
     const clean = rows.map(({ features }) => ({ features, right: features.a > 0 }));
     const fitted = fitLogistic(clean, ["a", "b", "c"]);
