@@ -2,7 +2,8 @@
  * Experiment 1: how many recorded runs does a small language model need? Documents, questions and the team are made by the lab, in
  * many wordings; the student is SmolLM2-135M or any model of a like kind. Rows: the base with four chains in its prompt, the same
  * weights taught by 30, 100 and 300 runs, random weights taught alike, and RL where four in ten searches find nothing. Names,
- * numbers and half of the wordings of the tests occur in no training. Test worlds are used once; settings were chosen on others.
+ * numbers and half of the wordings of the tests occur in no training. Test worlds are used once; settings are chosen on others, with
+ * the row `development`.
  *
  *   node recipes/real/look-ups.ts --model SmolLM2-135M-Instruct.Q4_1.gguf [--rows base,30,100,300,random,rl] [--seed 1] [--tests 300]
  */
@@ -29,7 +30,7 @@ const systemPrompt = "Look it up.";
 const limits = { maxSteps: 8, maxTokensPerCall: 80, maxCompletionTokens: 240 };
 const chain = { profile: lookUpProfile, systemPrompt, limits };
 /** Worlds by what they are for: no two share a name, and all have names of three syllables (seeds below 320). */
-const worlds = { training: 100, practice: 240, test: 300 } as const;
+const worlds = { training: 100, practice: 240, development: 280, test: 310 } as const;
 
 /** What the team does in fifteen worlds, and the chains that distillation makes of it. */
 async function recordedChains(experiment: Experiment): Promise<Trajectory[]> {
@@ -72,8 +73,8 @@ async function recordedChains(experiment: Experiment): Promise<Trajectory[]> {
 }
 
 /** Half of the tests in wordings of training, half in new ones. */
-function testOf(experiment: Experiment) {
-  const world = lookUpWorld(worlds.test + experiment.seed, "test");
+function testOf(experiment: Experiment, from: number) {
+  const world = lookUpWorld(from + experiment.seed, "test");
   const half = Math.round(experiment.tests / 2);
   const of = (wordings: "seen" | "new", count: number) =>
     lookUpTasks(world, { count, wordings, seed: experiment.seed });
@@ -86,7 +87,15 @@ const failing = (seed: number, rate: number) => ({
   faults: [{ kind: "empty" as const, rate, tools: ["wiki_search"] }],
 });
 
-/** The taught model practises where half of the searches find nothing, which no run of the team showed. */
+/** How much of the practised model's weights are those it began with; chosen in the development world. */
+const startShare = 0.25;
+const failingMark = "-failing";
+
+/**
+ * The taught model practises where half of the searches find nothing, which no run of the team showed, and on as many questions
+ * where they all work: without those it learns to search once more after every result. A rollout with a fault is credited from
+ * there on; where nothing can fail, all of a rollout is.
+ */
 function practise(experiment: Experiment, from: string, chains: readonly Trajectory[]) {
   return once(experiment, "rl", async (folder) => {
     const { tokenizer, seed } = experiment;
@@ -94,19 +103,27 @@ function practise(experiment: Experiment, from: string, chains: readonly Traject
     const demonstrations = chains.flatMap((one) => trajectoryToExample(one, tokenizer).example ?? []);
     const tools = new Map<number, ReturnType<typeof lookUpTools>>();
     const toolsOf = (number: number) => tools.getOrInsertComputed(number, () => lookUpTools(lookUpWorld(number)));
+    const afterFault = fromFirstFault().from!;
     try {
       const result = await trainRl({
         ...{ engine, tokenizer, folder: join(folder, "run"), resume: "auto", seed, steps: 6 },
-        collect: { groups: 6, samples: 6, maxRounds: 1, concurrency: 36 },
+        collect: { groups: 8, samples: 6, maxRounds: 1, concurrency: 48 },
         updates: { passes: 1, perPass: 2, microBatchTokens: 1024 },
-        credit: { baseline: "least-variance", ...fromFirstFault(), ...sharedPrefix() },
+        credit: {
+          baseline: "least-variance",
+          ...sharedPrefix(),
+          from: (trajectory) => (trajectory.taskId.endsWith(failingMark) ? afterFault(trajectory) : 0),
+        },
         extraLosses: [guard(fixedExamples(demonstrations, 600, seed))],
         tasks: (step, round, count) =>
-          lookUpTasks(lookUpWorld(worlds.practice + step), { count, wordings: "seen", seed: round }),
+          lookUpTasks(lookUpWorld(worlds.practice + step), { count, wordings: "seen", seed: round }).map((task, at) =>
+            at < count / 2 ? { ...task, id: `${task.id}${failingMark}` } : task,
+          ),
         rollout: chainRollout({
           ...chain,
           model: (policy) => engineModel(policy, tokenizer),
-          tools: (task) => withFaults(toolsOf(task.world!.seed), failing(seed, 0.5)),
+          tools: ({ id, world }) =>
+            id.endsWith(failingMark) ? withFaults(toolsOf(world!.seed), failing(seed, 0.5)) : toolsOf(world!.seed),
         }),
         reward: outcomeReward(taskGrader()),
         optimizer: { learningRate: 1e-4, beta1: 0.9, beta2: 0.95, gradientClip: 1 },
@@ -115,7 +132,8 @@ function practise(experiment: Experiment, from: string, chains: readonly Traject
         onProgress: ({ done, total, figures }) =>
           console.log(`rl: step ${done} of ${total}, ${JSON.stringify(figures)}`),
       });
-      const weights = (into: string) => averageModels(result.models, into);
+      const weights = (into: string) =>
+        averageModels(result.models, into, { start: { folder: from, share: startShare } });
       await saveTrained(
         { model: join(folder, "model") },
         { engine, tokenizer, from, weights, training: { stage: "rl", seed } },
@@ -132,12 +150,20 @@ export async function lookUps(argv?: string[]): Promise<void> {
   const experiment = await openExperiment("look-ups", argv);
   const { wants, base } = experiment;
   const chains = await recordedChains(experiment);
-  const test = testOf(experiment);
-  const disturbed = { ...test, tools: withFaults(test.tools, failing(experiment.seed, 0.4)) };
+  const disturb = (given: ReturnType<typeof testOf>) => ({
+    ...given,
+    tools: withFaults(given.tools, failing(experiment.seed, 0.4)),
+  });
+  const test = testOf(experiment, worlds.test);
   const taught = (name: string) => join(experiment.folder, name, "model");
   const results: Record<string, Awaited<ReturnType<typeof examine>>> = {};
   const exam = async (row: string, model: string, given: typeof test = test, more = {}) => {
-    results[row] = await examine(experiment, `exam/${row}`, { ...chain, ...given, model, ...more });
+    results[row] = await examine(experiment, `exam-${given.tasks.length}/${row}`, {
+      ...chain,
+      ...given,
+      model,
+      ...more,
+    });
   };
   if (wants("base")) {
     // Four chains as turns before the question: as text of the system prompt they are not followed at all.
@@ -168,18 +194,31 @@ export async function lookUps(argv?: string[]): Promise<void> {
     });
     await exam("random", taught("random"));
   }
+  if (wants("rl") || wants("development")) await practise(experiment, taught("sft-300"), chains.slice(0, 300));
+  if (wants("development")) {
+    const practice = testOf({ ...experiment, tests: 100 }, worlds.development);
+    for (const [row, given] of Object.entries({ working: practice, failing: disturb(practice) }))
+      for (const name of ["sft-300", "rl"]) await exam(`development ${name} ${row}`, taught(name), given);
+  }
   if (wants("rl")) {
-    await practise(experiment, taught("sft-300"), chains.slice(0, 300));
     await exam("rl", taught("rl"));
-    await exam("sft-300 failing", taught("sft-300"), disturbed);
-    await exam("rl failing", taught("rl"), disturbed);
-    console.log(`RL where searches fail: ${against(results["sft-300 failing"]!, results["rl failing"]!)}`);
-    if (results["sft-300"]) console.log(`RL where they work: ${against(results["sft-300"], results["rl"]!)}`);
+    await exam("sft-300 failing", taught("sft-300"), disturb(test));
+    await exam("rl failing", taught("rl"), disturb(test));
   }
   for (const [row, { success, families, tokensPerSuccess, processorSeconds }] of Object.entries(results))
     console.log(
       `${row}: ${success[0]} % [${success[1]}, ${success[2]}], ${tokensPerSuccess} tokens per success, exam ${processorSeconds} CPU s; ${JSON.stringify(families)}`,
     );
+  const pairs = [
+    ["RL where searches fail", "sft-300 failing", "rl failing"],
+    ["RL where they work", "sft-300", "rl"],
+    ["300 recorded runs against examples in the prompt", "base", "sft-300"],
+  ] as const;
+  for (const [what, before, after] of pairs) {
+    const [first, second] = [results[before], results[after]];
+    if (first && second)
+      console.log(`${what}: ${first.success[0]} % -> ${second.success[0]} %, ${against(first, second)}`);
+  }
 }
 
 if (import.meta.main) await lookUps();

@@ -31,7 +31,7 @@ export interface Experiment {
   seed: number;
   data: string | undefined;
   tests: number;
-  /** Whether a row was asked for. */
+  /** Whether a row was asked for; without `--rows` all are, but for what settings are chosen with. */
   wants(row: string): boolean;
 }
 
@@ -56,7 +56,7 @@ export async function openExperiment(name: string, argv = process.argv.slice(2))
   return {
     folder: join(out, name, `seed-${seed}`),
     ...{ base, data, tokenizer: await loadTokenizer(base), seed: Number(seed), tests: Number(tests) },
-    wants: (row) => rows === undefined || rows.split(",").includes(row),
+    wants: (row) => rows?.split(",").includes(row) ?? row !== "development",
   };
 }
 
@@ -168,7 +168,7 @@ export function examineSystem(experiment: Experiment, name: string, tasks: reado
 
 async function grade({ seed }: Experiment, name: string, folder: string, tasks: readonly Task[], system: System) {
   const { summary, records } = await runEvaluation(tasks, system, {
-    ...{ folder: join(folder, "evaluation"), grader: taskGrader(), concurrency: 24, seed },
+    ...{ folder: join(folder, "evaluation"), grader: taskGrader(), concurrency: 48, seed },
     onProgress: ({ done, total }) => done % 20 === 0 && console.log(`${name}: ${done} of ${total}`),
   });
   const share = ({ value, low, high }: Estimate) => [value, low, high].map((one) => Number((100 * one).toFixed(1)));
