@@ -6,7 +6,7 @@
 import { spawnSync } from "node:child_process";
 import { existsSync, globSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { ts } from "@ts-morph/common";
+import { getLibFiles, getLibFolderPath, ts } from "@ts-morph/common";
 
 const root = join(import.meta.dirname, "..");
 
@@ -52,18 +52,28 @@ function emitAndRead(): PublicApi {
 }
 
 function readSurface(folder: string, entries: readonly { entry: string; file: string }[]): PublicApi {
+  const options = {
+    module: ts.ModuleKind.NodeNext,
+    moduleResolution: ts.ModuleResolutionKind.NodeNext,
+    allowImportingTsExtensions: true,
+    noEmit: true,
+    strict: true,
+    target: ts.ScriptTarget.ESNext,
+    types: ["node"],
+    typeRoots: [join(root, "node_modules", "@types")],
+  };
+  // The declarations of the language come inside the compiler's package, as text.
+  const libraries = new Map(getLibFiles().map(({ fileName, text }) => [`${getLibFolderPath({})}/${fileName}`, text]));
+  const host = ts.createCompilerHost(options);
+  const { fileExists, readFile } = host;
+  host.getDefaultLibLocation = () => getLibFolderPath({});
+  host.getDefaultLibFileName = () => `${getLibFolderPath({})}/lib.esnext.d.ts`;
+  host.fileExists = (file) => libraries.has(file) || fileExists(file);
+  host.readFile = (file) => libraries.get(file) ?? readFile(file);
   const program = ts.createProgram(
     entries.map(({ file }) => file),
-    {
-      module: ts.ModuleKind.NodeNext,
-      moduleResolution: ts.ModuleResolutionKind.NodeNext,
-      allowImportingTsExtensions: true,
-      noEmit: true,
-      strict: true,
-      target: ts.ScriptTarget.ESNext,
-      types: ["node"],
-      typeRoots: [join(root, "node_modules", "@types")],
-    },
+    options,
+    host,
   );
   const checker = program.getTypeChecker();
   const resolve = (symbol: ts.Symbol): ts.Symbol =>
