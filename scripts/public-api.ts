@@ -83,21 +83,32 @@ function readSurface(folder: string, entries: readonly { entry: string; file: st
 
   const exported = new Set<ts.Symbol>();
   const names = new Set<string>();
-  const reports = new Map<string, string>();
-  for (const { entry, file } of entries) {
+  const listed = entries.map(({ entry, file }) => {
     const module = checker.getSymbolAtLocation(program.getSourceFile(file)!);
-    const lines = (module ? checker.getExportsOfModule(module) : []).map((symbol) => {
-      const target = resolve(symbol);
-      exported.add(target);
+    const symbols = module ? checker.getExportsOfModule(module) : [];
+    for (const symbol of symbols) {
+      exported.add(resolve(symbol));
       names.add(symbol.name);
-      return describe(checker, symbol.name, target);
-    });
-    const title = `# chain-of-agents${entry.slice(1)}`;
-    reports.set(
-      `${entry === "." ? "index" : entry.slice(2)}.txt`,
-      `${[title, ...lines.toSorted()].join("\n\n").replaceAll(/import\("[^"]*"\)\./g, "")}\n`,
-    );
-  }
+    }
+    return { entry, symbols };
+  });
+  // A record that another one holds stands there by its name; longer ones first, as they hold the shorter ones.
+  const written = [...exported]
+    .filter(({ flags }) => flags & ts.SymbolFlags.TypeAlias)
+    .map((symbol) => [symbol.name, textOf(checker, checker.getDeclaredTypeOfSymbol(symbol))] as const)
+    .filter(([, text]) => text.startsWith("{ "))
+    .toSorted((a, b) => b[1].length - a[1].length);
+  const named = (text: string): string =>
+    written.reduce((shorter, [name, whole]) => shorter.replaceAll(whole, name), text);
+  const reports = new Map(
+    listed.map(({ entry, symbols }) => {
+      const lines = symbols.map((symbol) => describe(checker, symbol.name, resolve(symbol), named));
+      return [
+        `${entry === "." ? "index" : entry.slice(2)}.txt`,
+        `${[`# chain-of-agents${entry.slice(1)}`, ...lines.toSorted()].join("\n\n")}\n`,
+      ];
+    }),
+  );
 
   const forgotten = new Set<string>();
   const mentioned = new Set<ts.Symbol>();
@@ -149,38 +160,63 @@ function isTopLevel(node: ts.Node): boolean {
   return holder !== undefined && ts.isSourceFile(holder);
 }
 
-/** A name with its type: a signature on one line, or the fields on a line each. */
-function describe(checker: ts.TypeChecker, name: string, symbol: ts.Symbol): string {
+function textOf(checker: ts.TypeChecker, type: ts.Type, node?: ts.Node): string {
   const format = ts.TypeFormatFlags.NoTruncation | ts.TypeFormatFlags.InTypeAlias;
+  return checker.typeToString(type, node, format).replaceAll(/import\("[^"]*"\)\./g, "");
+}
+
+/** A name with its type: a signature on one line, or the fields on a line each, as they are declared. */
+function describe(checker: ts.TypeChecker, name: string, symbol: ts.Symbol, named: (text: string) => string): string {
   const node = symbol.declarations![0]!;
-  const textOf = (type: ts.Type): string => checker.typeToString(type, node, format);
+  const asWritten = (field: ts.Symbol): string | undefined => {
+    const own = field.valueDeclaration;
+    const declared = own && (ts.isPropertySignature(own) || ts.isPropertyDeclaration(own)) ? own.type : undefined;
+    const ours = own && !own.getSourceFile().fileName.includes("node_modules/zod");
+    return declared && ours
+      ? declared
+          .getText()
+          .replaceAll(/\/\*[\s\S]*?\*\//g, "")
+          .replaceAll(/\s+/g, " ")
+      : undefined;
+  };
   const fields = (type: ts.Type): string[] =>
     checker
       .getPropertiesOfType(type)
       .map((field) => {
         const optional = field.flags & ts.SymbolFlags.Optional ? "?" : "";
         const own = ts.isIdentifier(node) ? node : (field.valueDeclaration ?? node);
-        const text = checker.typeToString(checker.getTypeOfSymbolAtLocation(field, own), node, format);
+        const text = asWritten(field) ?? named(textOf(checker, checker.getTypeOfSymbolAtLocation(field, own), node));
         return `  ${field.name}${optional}: ${text}`;
       })
       .toSorted();
   if (symbol.flags & (ts.SymbolFlags.Interface | ts.SymbolFlags.TypeAlias)) {
     const type = checker.getDeclaredTypeOfSymbol(symbol);
-    const calls = type.getCallSignatures().map((signature) => `  ${checker.signatureToString(signature)}`);
-    if (type.isUnion() || !(type.flags & ts.TypeFlags.Object) || calls.length > 0)
-      return [`type ${name} = ${textOf(type)}`, ...(type.isUnion() ? [] : fields(type))].join("\n");
+    const calls = type.getCallSignatures();
+    // A union, a function or a map is what it is; the fields of a record stand on a line each.
+    if (type.isUnion() || !(type.flags & ts.TypeFlags.Object) || calls.length > 0 || checker.isArrayLikeType(type))
+      return `type ${name} = ${
+        ts.isTypeAliasDeclaration(node)
+          ? node.type
+              .getText()
+              .replaceAll(/\/\*[\s\S]*?\*\//g, "")
+              .replaceAll(/\s+/g, " ")
+          : textOf(checker, type, node)
+      }`;
     return [`type ${name}`, ...fields(type)].join("\n");
   }
   const type = checker.getTypeOfSymbolAtLocation(symbol, node);
   if (symbol.flags & ts.SymbolFlags.Class)
     return [`class ${name}`, ...fields(checker.getDeclaredTypeOfSymbol(symbol))].join("\n");
   const signatures = type.getCallSignatures();
+  const format = ts.TypeFormatFlags.NoTruncation | ts.TypeFormatFlags.InTypeAlias;
   if (signatures.length > 0)
     return signatures
-      .map((signature) => `function ${name}${checker.signatureToString(signature, node, format)}`)
-      .join("\n");
+      .map((signature) => named(`function ${name}${checker.signatureToString(signature, node, format)}`))
+      .join("\n")
+      .replaceAll(/import\("[^"]*"\)\./g, "");
   // The fields of a schema are those of its type, which is listed by itself.
-  return `const ${name}: ${/^(z\.)?Zod/.test(textOf(type)) ? "schema" : textOf(type)}`;
+  const text = named(textOf(checker, type, node));
+  return `const ${name}: ${/^(z\.)?Zod/.test(text) ? "schema" : text}`;
 }
 
 /** What differs between the reports and the code, and what the surface lacks or has too much of. */

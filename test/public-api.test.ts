@@ -26,5 +26,7 @@ describe("the public API", () => {
     const trajectory = report.slice(report.indexOf("\ntype Trajectory\n")).split("\n\n")[0]!;
     for (const field of ["answer", "segments", "usage", "ending"])
       assert.match(trajectory, new RegExp(`^  ${field}\\??: `, "m"));
+    assert.match(trajectory, /^ {2}segments: Segment\[\]$/m, "arrays show what they hold");
+    assert.doesNotMatch(report, /<K, V>|: \{\}$/m, "the language's own types are known");
   });
 });
