@@ -12,10 +12,11 @@ import { defineTask } from "../src/core/task.ts";
 import type { TeamRun } from "../src/core/team-run.ts";
 import { defineTool } from "../src/core/tool.ts";
 import { distillRun } from "../src/distill/distill-run.ts";
-import { multiProfile } from "../src/language/profiles.ts";
+import { codeProfile, multiProfile } from "../src/language/profiles.ts";
 import { openaiCompatible } from "../src/models/openai-compatible.ts";
 import { startProxy } from "../src/record/proxy/start-proxy.ts";
 import { readRecordings } from "../src/record/recordings.ts";
+import { refusedForTraining } from "../src/record/trainable.ts";
 import { runTeam, type TeamOptions } from "../src/team/run-team.ts";
 
 const search = defineTool({
@@ -23,6 +24,13 @@ const search = defineTool({
   description: "Searches.",
   input: z.object({ query: z.string() }),
   run: ({ query }) => `page about ${query}: 山高八百一十二米`,
+});
+
+const code = defineTool({
+  name: "code",
+  description: "Run a program.",
+  input: z.object({ code: z.string() }),
+  run: (input) => (input.code.includes("13") ? "813" : "812"),
 });
 
 interface Asked {
@@ -57,13 +65,16 @@ function reply({ messages, tools = [] }: Asked, forgetful: boolean): Reply {
 const question = "How high is the mountain?";
 
 /** A run of the team whose calls pass through the proxy, and the runs that the recording makes of them. */
-async function twice(options: Partial<TeamOptions>, forgetful = false): Promise<{ run: TeamRun; recorded: TeamRun[] }> {
+async function twice(
+  options: Partial<TeamOptions>,
+  say: (asked: Asked, at: number) => Reply = (asked) => reply(asked, false),
+): Promise<{ run: TeamRun; recorded: TeamRun[] }> {
   const folder = await mkdtemp(join(tmpdir(), "coa-two-roads-"));
   let served = 0;
   const server = createServer(async (request, response) => {
     let body = "";
     for await (const chunk of request) body += chunk;
-    const { text, calls = [] } = reply(JSON.parse(body) as Asked, forgetful);
+    const { text, calls = [] } = say(JSON.parse(body) as Asked, served);
     const id = ++served;
     const tool_calls = calls.map(([name, input], index) => ({
       id: `call-${id}-${index}`,
@@ -111,7 +122,7 @@ for (const topology of ["agents-as-tools", "handoff"] as const) {
 
     it("become one run with the question, the answer and the agents, also where the verifier forgets its score once", async () => {
       for (const forgetful of [false, true]) {
-        const { run, recorded } = await twice({ topology }, forgetful);
+        const { run, recorded } = await twice({ topology }, (asked) => reply(asked, forgetful));
         const about = ({ question: asked, answer, topology: how, agents, steps }: TeamRun) => ({
           ...{ asked, answer, how, agents: agents.map(({ name }) => name), moves: steps.map(({ move }) => move) },
         });
@@ -127,3 +138,40 @@ for (const topology of ["agents-as-tools", "handoff"] as const) {
     });
   });
 }
+
+describe("a small team's calls, in turn", () => {
+  it("become one run with the question, the answer, the moves and the calls that were written as text", async () => {
+    const wrong = "```python\nprint(800 + 13)\n```";
+    const right = "I compute it.\n\n```python\nprint(800 + 12)\n```\nIt prints 799.";
+    const agrees = "800 and 12 are 812.\nAnswer: 812";
+    const searched = 'web_search(query="north")';
+    const plan = "1. Look up the mountain\n2. Add both parts";
+    for (const [tools, replies] of [
+      [[code], [plan, right, "Answer: 812", agrees]],
+      [[code], [plan, "Answer: 5", right, "The program printed it.", "Answer: 812", agrees]],
+      [[code], [plan, wrong, "Answer: 813", agrees, right, "Answer: 812"]],
+      [[code], [plan, right, "Answer: 812", "Answer: 7", wrong, "Answer: 813"]],
+      [
+        [search, code],
+        [plan, searched, "The page says 800 and 12.", right, "Answer: 812", agrees],
+      ],
+    ] as const) {
+      const { run, recorded } = await twice({ topology: "in-turn", tools }, (_asked, at) => ({ text: replies[at]! }));
+      const about = ({ question: asked, answer, topology: how, agents, steps }: TeamRun) => ({
+        // What the planner is told does not name it.
+        ...{ asked, answer, how, agents: agents.slice(1).map(({ name }) => name) },
+        moves: steps.map(({ move }) => move),
+        calls: steps.flatMap(({ toolCalls }) => toolCalls.map((call) => [call.name, call.arguments, call.result])),
+      });
+      assert.equal(run.answer, "812");
+      assert.deepEqual(recorded.map(about), [about(run)]);
+      assert.equal(refusedForTraining(recorded[0]!), null);
+      const profile = tools.length === 1 ? codeProfile : multiProfile;
+      const chains = [run, recorded[0]!].map((one) => {
+        const { trajectory } = distillRun(one, { profile, systemPrompt: false });
+        return trajectory?.segments.map(({ tag, text }) => `${tag}: ${text}`);
+      });
+      assert.deepEqual(chains[1], chains[0]);
+    }
+  });
+});

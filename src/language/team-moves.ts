@@ -3,6 +3,7 @@
  * a recording of the team's calls is read by the same ones, so that the two can't drift apart.
  */
 import type { Message } from "../core/message.ts";
+import type { ChatTool } from "../core/model.ts";
 import type { TeamStep } from "../core/team-run.ts";
 
 type AskedMove = NonNullable<TeamStep["move"]>;
@@ -14,6 +15,8 @@ interface TeamRequest {
   move?: AskedMove;
   /** Ends its message, after other words of the rules. */
   ending?: boolean;
+  /** Of the small team, whose members take turns: each of them may answer. */
+  inTurn?: boolean;
 }
 
 /** Every request and reminder of the rules. */
@@ -41,12 +44,13 @@ export const teamRequests = {
     text: 'Verifier, answer the question yourself, step by step in short sentences. Then write one line "Answer: " with the answer alone.',
     move: "verify",
   },
-  turn: { text: "it is your turn: use your tool.", move: "answer", ending: true },
-  useTool: { text: "Use your tool before you answer.", move: "answer" },
+  turn: { text: "it is your turn: use your tool.", move: "answer", ending: true, inTurn: true },
+  useTool: { text: "Use your tool before you answer.", move: "answer", inTurn: true },
   afterOutput: {
     text: 'If this answers the question, write one line "Answer: " with the answer alone. If not, try again.',
     move: "answer",
     ending: true,
+    inTurn: true,
   },
   answerReminder: {
     text: 'That is not an answer. Delegate the next sub-task by a call, or write one line "Answer: " with the answer alone.',
@@ -102,6 +106,50 @@ export function proposedAnswer(text: string): string | null {
   return markedAnswer(text) ?? (/^\s*(?:\d+[.)]\s|step \d+\b|#+ )/im.test(text) ? null : text.trim());
 }
 
+/** What the verifier of the small team found, who answers the question itself. */
+export function solvedAnswer(text: string): string {
+  return markedAnswer(text) ?? text.trim().split("\n").at(-1)!;
+}
+
+/** Whether a sentence says what a short answer says: the same last number, or the same words. */
+export function sameAnswer(sentence: string, answer: string): boolean {
+  const [said, given] = [sentence, answer].map((text) =>
+    text
+      .replaceAll(",", "")
+      .match(/-?\d+(?:\.\d+)?/g)
+      ?.map(Number),
+  );
+  if (given?.length === 1)
+    return Math.abs((said?.at(-1) ?? Number.NaN) - given[0]!) <= 1e-6 * Math.max(1, Math.abs(given[0]!));
+  const [left, right] = [sentence, answer].map(
+    (text) =>
+      text
+        .toLowerCase()
+        .match(/[\p{L}\p{N}]+/gu)
+        ?.join(" ") ?? "",
+  );
+  return ` ${left} `.includes(` ${right} `);
+}
+
+/** What the small team gave back: the first answer that another agrees with, else the first; and the verifier's scores. */
+export function agreedAnswer(steps: readonly Pick<TeamStep, "move" | "text">[]) {
+  const others: string[] = [];
+  const scores: number[] = [];
+  let first: string | null = null;
+  let last: string | null = null;
+  for (const { move, text } of steps) {
+    const said = move === "answer" ? markedAnswer(text) : move === "verify" ? solvedAnswer(text) : null;
+    if (said === null) continue;
+    const agrees = others.some((one) => (move === "verify" ? sameAnswer(said, one) : sameAnswer(one, said)));
+    if (move === "verify") scores.push(agrees ? 4 : 1);
+    else first ??= last = said;
+    if (move === "answer") last = said;
+    if (agrees) return { answer: last, scores };
+    others.push(said);
+  }
+  return { answer: first, scores };
+}
+
 /** The first message to the manager: the question and a first request. */
 export function questionMessage(question: string, first: "plan" | "survey"): string {
   return `Question: ${question}\n\n${teamRequests[first].text}`;
@@ -112,6 +160,34 @@ export function askedQuestion(content: string): string | undefined {
   const first = [teamRequests.plan, teamRequests.survey].find(({ text }) => content.endsWith(`\n\n${text}`));
   if (!first || !content.startsWith("Question: ")) return undefined;
   return content.slice("Question: ".length, -first.text.length - 2);
+}
+
+/** Whether a message gives a member of the small team its turn, or what its calls gave. */
+export function isTurn({ role, content }: Message): boolean {
+  return role === "user" && teamRequestIn(content)?.inTurn === true;
+}
+
+/** How members of the small team are told to call tools, by words alone. */
+export const callsInText = {
+  program: "Write it in a block that begins with ```python. It will be run and you will be shown what it prints.",
+  line: "To use it, write a line like this and nothing after it:\n",
+};
+
+/** The tools that the instructions of such a member tell of. */
+export function toldTools(instructions: string): ChatTool[] {
+  const tool = (name: string, field: string): ChatTool => ({
+    name,
+    description: "",
+    parameters: { type: "object", properties: { [field]: { type: "string" } } },
+  });
+  const called = instructions.split(callsInText.line).slice(1);
+  return [
+    ...called.flatMap((line) => {
+      const [, name, field] = /^([\w-]+)\(([\w-]+)=/.exec(line) ?? [];
+      return name && field ? tool(name, field) : [];
+    }),
+    ...(instructions.includes(callsInText.program) ? [tool("code", "code")] : []),
+  ];
 }
 
 /** The move that a text of a member of ours is, by what it was asked for before. */
@@ -125,7 +201,7 @@ export function askedMove(messages: readonly Message[], isManager: boolean): Ask
     if (!request || request === teamRequests.emptyReply) continue;
     const { move } = request;
     judged = move === "summarise" || (!isManager && (move === "review" || move === "verify")) ? move : undefined;
-    if (isManager && (move === "plan" || move === "answer")) task = move;
+    if ((isManager && (move === "plan" || move === "answer")) || (request.inTurn && move)) task = move;
   }
   return judged ?? task;
 }

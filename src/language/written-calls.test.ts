@@ -48,6 +48,11 @@ describe("writtenCalls", () => {
     assert.equal(writtenCalls(two.join("\n"), tools).calls.length, 2);
   });
 
+  it("reads a call as a history shows it", () => {
+    const { calls } = writtenCalls('web_search({"query":"a (b)"})', tools);
+    assert.deepEqual(calls, [{ name: "web_search", arguments: '{"query":"a (b)"}' }]);
+  });
+
   it("leaves an answer alone", () => {
     const answers = [
       "Answer: 31",

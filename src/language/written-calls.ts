@@ -99,7 +99,8 @@ function pythonCalls(text: string, tools: readonly ChatTool[]): WrittenCall[] {
       .replace(pythonToken, (token, long, key) => (long ? JSON.stringify(long) : key ? `${key}:` : token));
     const named = /^\s*["']/.test(pairs) ? `${fields[0] ?? "input"}: ${pairs}` : pairs;
     try {
-      calls.push(...callOf(tools, name, pythonLiteral(`{${named}}`)));
+      // One object is all fields: so a history shows the calls that were made.
+      calls.push(...callOf(tools, name, pythonLiteral(/^\s*\{/.test(named) ? named : `{${named}}`)));
     } catch {
       // Not a call that can be read: what was written stays text.
     }

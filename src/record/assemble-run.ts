@@ -8,7 +8,14 @@ import type { HostedCall, Loss, ToolDefinition, WireReply } from "../base/wire/w
 import { messageHash } from "../core/fingerprint.ts";
 import type { Message } from "../core/message.ts";
 import type { TeamAgent, TeamRun, TeamStep, TeamToolCall } from "../core/team-run.ts";
-import { askedMove, askedQuestion, proposedAnswer } from "../language/team-moves.ts";
+import {
+  agreedAnswer,
+  askedMove,
+  askedQuestion,
+  isTurn,
+  markedAnswer,
+  proposedAnswer,
+} from "../language/team-moves.ts";
 import { isTransfer, nameFromCall } from "./agent-name.ts";
 import { answerByTool } from "./answer-by-tool.ts";
 import { runAnswer } from "./run-answer.ts";
@@ -85,7 +92,12 @@ export function assembleRun(parts: RunParts): TeamRun {
   const asked = askedQuestion(first);
   const managers = agents.filter(({ instructions }) => instructions === root?.instructions).map(({ id }) => id);
   if (asked !== undefined) for (const step of steps) markMove(step, managers.includes(step.agentId), messages);
-  const found = runAnswer({ agents, steps, messages, ends: parts.ends }, root);
+  // In the small team each takes over from the one before.
+  const inTurn = asked !== undefined && Object.values(messages).some(isTurn) ? agreedAnswer(steps) : undefined;
+  if (inTurn)
+    for (const [index, agent] of agents.entries())
+      if (index > 0 && agent.parentCallId === undefined) agent.handoffFrom ??= agents[index - 1]!.id;
+  const found = inTurn ?? runAnswer({ agents, steps, messages, ends: parts.ends }, root);
   const answer = parts.answer !== undefined ? parts.answer : found.answer;
   const completeness = completenessOf(parts, agents, calls);
   const history = parts.history ?? historyBefore(firstCall(calls, root?.id)?.messages ?? []);
@@ -93,7 +105,7 @@ export function assembleRun(parts: RunParts): TeamRun {
   const doubts = {
     unlinked: parts.unlinked,
     part: parts.partOf,
-    answer: parts.answer === undefined ? found.unknown : undefined,
+    answer: parts.answer === undefined && "unknown" in found ? found.unknown : undefined,
   };
   const untrainable = whyUntrainable({ agents, steps, question, answer, completeness }, calls, doubts);
   return {
@@ -113,6 +125,7 @@ export function assembleRun(parts: RunParts): TeamRun {
         ? { reason: "error", detail: parts.error }
         : { reason: answer === null ? "no-answer" : "answered" },
     usage: runUsage(calls),
+    ...(inTurn && inTurn.scores.length > 0 && { scores: inTurn.scores }),
     source: parts.source,
     completeness: { ...completeness, ...(untrainable.length > 0 && { untrainable }) },
     ...(parts.feedback && { feedback: parts.feedback }),
@@ -188,7 +201,8 @@ function markMove(step: TeamStep, isManager: boolean, messages: Readonly<Record<
   if (step.toolCalls.length > 0) step.move = "act";
   else if (step.text.trim() !== "" || !isManager) {
     const asked = askedMove(input, isManager);
-    if (asked !== "answer" || proposedAnswer(step.text) !== null) step.move = asked;
+    if (!isManager && asked === "answer") step.move = markedAnswer(step.text) === null ? "report" : "answer";
+    else if (asked !== "answer" || proposedAnswer(step.text) !== null) step.move = asked;
   }
 }
 

@@ -6,6 +6,7 @@
 import { UsageError } from "../core/errors.ts";
 import type { ChatTool } from "../core/model.ts";
 import { type Tool, toolJsonSchema } from "../core/tool.ts";
+import { callsInText } from "../language/team-moves.ts";
 import {
   codeInstructions,
   coderInstructions,
@@ -103,9 +104,9 @@ export function standardTeam(tools: readonly Tool[]): TeamMember[] {
 function howToCall(tool: Tool): string {
   const [first = "input", ...rest] = Object.keys(toolJsonSchema(tool).properties ?? {});
   if (first === "code" || rest.includes("code")) {
-    return "Write it in a block that begins with ```python. It will be run and you will be shown what it prints.";
+    return callsInText.program;
   }
-  return `${tool.description} To use it, write a line like this and nothing after it:\n${tool.name}(${first}="...")`;
+  return `${tool.description} ${callsInText.line}${tool.name}(${first}="...")`;
 }
 
 /** A team that small models can play: a planner, a worker per kind of tool, a verifier, each in its turn. */

@@ -8,7 +8,7 @@ import { errorEnding } from "../core/ending.ts";
 import { CoaError, messageOf } from "../core/errors.ts";
 import type { Message, ToolCall } from "../core/message.ts";
 import type { TeamAgent } from "../core/team-run.ts";
-import { markedAnswer } from "../language/team-moves.ts";
+import { markedAnswer, sameAnswer, solvedAnswer } from "../language/team-moves.ts";
 import { chatTools, memberWithRole, type TeamMember } from "./agents.ts";
 import { BudgetSpent } from "./budget.ts";
 import { startAgent } from "./delegate.ts";
@@ -81,27 +81,7 @@ async function solveAgain(session: WorkSession, agent: TeamAgent, history: reado
   const { reply, step } = await ask(session, agent, verifier, [...seen, requests.solveAgain]);
   step.move = "verify";
   agent.report = reply.text;
-  return markedAnswer(reply.text) ?? reply.text.trim().split("\n").at(-1)!;
-}
-
-/** Whether a sentence says what a short answer says: the same last number, or the same words. */
-function sameAnswer(sentence: string, answer: string): boolean {
-  const [said, given] = [sentence, answer].map((text) =>
-    text
-      .replaceAll(",", "")
-      .match(/-?\d+(?:\.\d+)?/g)
-      ?.map(Number),
-  );
-  if (given?.length === 1)
-    return Math.abs((said?.at(-1) ?? Number.NaN) - given[0]!) <= 1e-6 * Math.max(1, Math.abs(given[0]!));
-  const [left, right] = [sentence, answer].map(
-    (text) =>
-      text
-        .toLowerCase()
-        .match(/[\p{L}\p{N}]+/gu)
-        ?.join(" ") ?? "",
-  );
-  return ` ${left} `.includes(` ${right} `);
+  return solvedAnswer(reply.text);
 }
 
 function ask(session: WorkSession, agent: TeamAgent, member: TeamMember, history: readonly Message[]) {

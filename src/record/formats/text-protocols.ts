@@ -6,6 +6,8 @@
 import { fillCallIds, fillReplyIds } from "../../base/wire/call-ids.ts";
 import { asObject, asString, asText, parseJson } from "../../core/json-value.ts";
 import type { Message, ToolCall } from "../../core/message.ts";
+import { teamRequests, toldTools } from "../../language/team-moves.ts";
+import { writtenCalls } from "../../language/written-calls.ts";
 import type { RecordedCall } from "../recorded-call.ts";
 
 /** What a text says, apart from the calls or the answer that it holds. */
@@ -19,12 +21,14 @@ export interface TextMove {
 
 interface TextProtocol {
   /** What the prompt of an agent says that is to write so. */
-  told: RegExp;
-  move(text: string): TextMove | undefined;
+  told: Pick<RegExp, "test">;
+  move(text: string, prompt: string): TextMove | undefined;
   /** What stands before the results in the message after a call. */
   result: RegExp;
   /** The results of a message, for protocols that write several. */
   results?: RegExp;
+  /** What stands after the results: the program's next request, a message of its own. */
+  request?: string;
   /** A prompt as the conversation that it tells of. */
   unroll?(message: Message): Message[] | undefined;
 }
@@ -119,6 +123,16 @@ const readers: readonly TextProtocol[] = [
     move: codeMove,
     result: /^\s*exitcode: \d+ \([^)]*\)\s*(?:Code output:)?\s*/,
   },
+  // Our own small team.
+  {
+    told: { test: (prompt) => toldTools(prompt).length > 0 },
+    move(text, prompt) {
+      const { said, calls } = writtenCalls(text, toldTools(prompt), { programs: true });
+      return calls.length > 0 ? { said, calls: calls.map((call) => ({ id: "", ...call })) } : undefined;
+    },
+    result: /^Output:\n/,
+    request: teamRequests.afterOutput.text,
+  },
 ];
 
 /** The code of a text's fences as one call. */
@@ -134,14 +148,20 @@ export function codeMove(text: string): TextMove | undefined {
 }
 
 /** What a message says in a text protocol, where it answers or `next` holds what came back for its calls. */
-export function readTextMove(text: string, next: string | undefined): (TextMove & { results: string[] }) | undefined {
-  for (const { move, result, results } of readers) {
-    const found = move(text);
+export function readTextMove(
+  text: string,
+  next: string | undefined,
+  prompt = "",
+): (TextMove & { results: string[]; request?: string }) | undefined {
+  for (const { move, result, results, request = "" } of readers) {
+    const found = move(text, prompt);
     if (found?.answer !== undefined) return { ...found, results: [] };
     if (found?.result !== undefined) return { ...found, results: [found.result] };
     if (!found || next === undefined || !result.test(next)) continue;
     const all = results && [...next.matchAll(results)].map((match) => match[2]!);
-    return { ...found, results: all ?? [next.replace(result, "").trimEnd()] };
+    const back = next.replace(result, "").trimEnd();
+    if (request === "" || !back.endsWith(request)) return { ...found, results: all ?? [back] };
+    return { ...found, results: [back.slice(0, -request.length).trimEnd()], request };
   }
   return undefined;
 }
@@ -150,12 +170,13 @@ export function readTextMove(text: string, next: string | undefined): (TextMove 
 export function readTextProtocol(given: readonly Message[]): Message[] {
   const messages = given.flatMap((one) => readers.map(({ unroll }) => unroll?.(one)).find(Boolean) ?? [one]);
   const read: Message[] = [];
+  const prompt = promptOf(messages);
   for (let at = 0; at < messages.length; at++) {
     const message = messages[at]!;
     const next = messages[at + 1];
     const plain = message.role === "assistant" && !message.toolCalls;
     const said = next?.role === "user" || next?.role === "tool" ? next.content : undefined;
-    const move = plain ? readTextMove(message.content, said) : undefined;
+    const move = plain ? readTextMove(message.content, said, prompt) : undefined;
     if (move?.answer !== undefined) {
       read.push({ ...message, content: move.answer, ...(move.said && { reasoning: move.said }) });
     } else if (move?.calls) {
@@ -165,6 +186,7 @@ export function readTextProtocol(given: readonly Message[]): Message[] {
       const results = move.results.length === calls.length ? move.results : [move.results.join("\n")];
       for (const [index, content] of results.entries())
         read.push({ role: "tool", content, toolCallId: calls[index]!.id });
+      if (move.request) read.push({ role: "user", content: move.request });
       if (move.result === undefined) at++;
     } else read.push(message);
   }
@@ -173,22 +195,30 @@ export function readTextProtocol(given: readonly Message[]): Message[] {
 }
 
 /** What of a call its words decide. */
-type TextFields = "messages" | "text" | "toolCalls" | "reasoning";
+type TextFields = "messages" | "text" | "toolCalls" | "reasoning" | "tools";
+
+/** What tells an agent how to write: its instructions and the first message. */
+function promptOf(messages: readonly Message[]): string {
+  const prompt = messages.filter(({ role }, index) => role === "system" || index === 0);
+  return prompt.map(({ content }) => content).join("\n\n");
+}
 
 /** A recorded call whose agent was told to call tools by its words, with what it and its history say so as tool calls. */
 export function readTextCall<C extends Pick<RecordedCall, TextFields>>(
   call: C,
 ): Omit<C, TextFields> & Pick<RecordedCall, TextFields> {
-  const prompt = call.messages.filter(({ role }, index) => role === "system" || index === 0);
-  const told = readers.filter((reader) => prompt.some(({ content }) => reader.told.test(content)));
+  const prompt = promptOf(call.messages);
+  const told = readers.filter((reader) => reader.told.test(prompt));
   if (told.length === 0) return call;
   const messages = readTextProtocol(call.messages);
-  const move = call.toolCalls.length > 0 ? undefined : told.map((one) => one.move(call.text)).find(Boolean);
-  if (!move) return { ...call, messages };
+  const tools = call.tools.length > 0 ? call.tools : toldTools(prompt);
+  const move = call.toolCalls.length > 0 ? undefined : told.map((one) => one.move(call.text, prompt)).find(Boolean);
+  if (!move) return { ...call, messages, tools };
   const reasoning = [call.reasoning, move.answer === undefined ? "" : move.said].filter(Boolean).join("\n");
   return {
     ...call,
     messages,
+    tools,
     text: move.answer ?? move.said,
     ...(reasoning && { reasoning }),
     toolCalls: fillReplyIds(messages, move.calls ?? []),
