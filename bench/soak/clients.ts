@@ -70,9 +70,10 @@ export function soakClient(origins: readonly string[], random: SeededRandom, who
   }
 
   async function look(id: string): Promise<void> {
-    const found = await send(`/v1/responses/${id}`, undefined, { at: 0 });
-    if (!found || !told.stored.has(id)) return;
     const expected = told.stored.get(id);
+    const found = await send(`/v1/responses/${id}`, undefined, { at: 0 });
+    // One that another client deleted or saw end meanwhile may be either.
+    if (!found || !told.stored.has(id) || told.stored.get(id) !== expected) return;
     if (expected === null)
       return found.status === 404 ? undefined : void told.lost.push(`${id} was deleted and is there`);
     if (found.status !== 200) return void told.lost.push(`${id} is gone: ${found.text}`);

@@ -1,8 +1,12 @@
 /** Bodies that no client writes, sent to every route of a served chain: each is answered, none with 500. */
 import assert from "node:assert/strict";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { it } from "node:test";
 import { mhqaProfile } from "../../src/language/profiles.ts";
 import { chainHandler } from "../../src/serve/chain-handler.ts";
+import { openServeStore } from "../../src/serve/store/open-store.ts";
 import { scriptedModel, tableTool } from "../../src/testing/index.ts";
 import { byteTokenizer } from "../fixtures/conformance/byte-tokenizer.ts";
 import { fuzz, mutated } from "./fuzz.ts";
@@ -37,12 +41,15 @@ it("fuzzed bodies of requests are answered, none with a fault of the server", as
   const tokenizer = byteTokenizer();
   const script = () => "<think>t</think><answer>Lyon</answer>";
   const faults: unknown[] = [];
+  const folder = await mkdtemp(join(tmpdir(), "coa-fuzz-")); // stored responses are many
+  t.after(() => rm(folder, { recursive: true, force: true }));
   const served = await chainHandler({
     model: scriptedModel(script, { tokenizer, chunkSize: 0 }),
     profile: mhqaProfile,
     toolsOf: () => [tableTool({ Ada: "Ada lives in Lyon." }, "wiki_search")],
     defaults: { systemPrompt: "Answer.", limits: { maxSteps: 3 } },
     clientTools: true,
+    store: await openServeStore(folder),
     onRequest: ({ error, status, path }) => error !== undefined && status === 500 && faults.push({ path, error }),
   });
   const paths = Object.keys(bodies);
@@ -64,7 +71,6 @@ it("fuzzed bodies of requests are answered, none with a fault of the server", as
       );
     },
     () => false,
-    30_000, // responses that are stored stay in memory here
   );
   t.diagnostic(JSON.stringify({ ...done, statuses }));
 });
