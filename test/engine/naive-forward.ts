@@ -11,16 +11,23 @@ import {
   type ParameterSet,
 } from "../../src/engines/embedded/model/parameters.ts";
 
-/** Log-probabilities of every token of the vocabulary after each position. */
-export function naiveForward(config: ModelConfig, parameters: ParameterSet, tokens: readonly number[]): Float64Array[] {
+/** Log-probabilities of every token of the vocabulary after each position; `rounded` is what a product sees of its row. */
+export function naiveForward(
+  config: ModelConfig,
+  parameters: ParameterSet,
+  tokens: readonly number[],
+  rounded: (row: Float64Array) => Float64Array = (row) => row,
+): Float64Array[] {
   const data = (name: string) => parameters.get(name)!.data;
   const { hiddenSize, headSize, heads, kvHeads } = config;
-  const multiply = (weights: Float32Array, x: ArrayLike<number>, bias?: Float32Array) =>
-    Float64Array.from({ length: weights.length / x.length }, (_, out) => {
+  const multiply = (weights: Float32Array, row: Float64Array, bias?: Float32Array) => {
+    const x = rounded(row);
+    return Float64Array.from({ length: weights.length / x.length }, (_, out) => {
       let sum = bias?.[out] ?? 0;
       for (let k = 0; k < x.length; k++) sum += weights[out * x.length + k]! * x[k]!;
       return sum;
     });
+  };
   const normalise = (x: Float64Array, weight: Float32Array) => {
     const scale = 1 / Math.sqrt(x.reduce((sum, value) => sum + value * value, 0) / hiddenSize + config.rmsEpsilon);
     return x.map((value, index) => value * scale * weight[index]!);
