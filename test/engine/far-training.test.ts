@@ -27,6 +27,7 @@ after(async () => {
 const engines: Record<string, () => Promise<Engine>> = {
   near: () => openEmbeddedEngine({ ...base, lora }),
   far: () => server.open({ lora: farLora }),
+  "filled up": () => server.open({ lora: farLora, maxTokensSteps: [32, 128] }),
 };
 
 async function withEngine<T>(name: string, work: (engine: Engine) => Promise<T>): Promise<T> {
@@ -45,6 +46,8 @@ describe("training far away", () => {
     const near = await figures(join(folder, "sft-near"), names);
     assert.ok(near.length >= 18 && near[0]! > near.at(-1)!);
     close(await figures(join(folder, "sft-far"), names), near);
+    await withEngine("filled up", (engine) => sft(engine, join(folder, "sft-filled")));
+    close(await figures(join(folder, "sft-filled"), names), near);
   });
 
   if (whole)

@@ -162,7 +162,7 @@ export const sections = {
     samplerModel: text("What that server calls the trained weights (default: the model's id on the training server)"),
     stateHours: number("Hours after which the server may delete saved states (default: never)", { min: 0 }),
     maxContext: whole("Max context on the server (default: what config.json says)", { min: 16 }),
-    roundMaxTokens: toggle("Ask for 64, 256, 1024... tokens and cut: for servers that compile for each number"),
+    roundMaxTokens: toggle("Train and sample 64, 256, 1024... tokens and cut: for servers that compile for each number"),
   }),
   reward: section("What a finished chain earns", "input", {
     formatFactor: choice(["reference", "strict"], "Reward 0 where the form is wrong: the paper's rule for code calls, or any rule (default: the form does not count)"),

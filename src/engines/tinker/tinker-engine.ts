@@ -29,9 +29,9 @@ import { CoaError, messageOf } from "../../core/errors.ts";
 import type { TokenizerFingerprint } from "../../core/fingerprint.ts";
 import { checkAnswer, checkExamples } from "./check-pass.ts";
 import { saveCheckpointFiles } from "./checkpoint-files.ts";
+import { cutSample, filledUp, roundedUp } from "./few-lengths.ts";
 import { passFormat } from "./pass-format.ts";
 import { answerOf, asRestart, jsonOf } from "./read-result.ts";
-import { cutSample, roundedUp } from "./sample-length.ts";
 import { findServer, type ServerKind } from "./server-kind.ts";
 import { type TinkerClientOptions, type TinkerFuture, type TinkerResult, tinkerClient } from "./tinker-client.ts";
 import { openSession, remembered } from "./tinker-session.ts";
@@ -48,7 +48,7 @@ export interface TinkerEngineOptions extends TinkerClientOptions {
   reduction?: ServerKind["reduction"];
   /** Requests of sampling under way at the same time. */
   samplesInFlight?: number;
-  /** Asks for the next of these numbers of tokens and cuts: for servers that compile again for every number. */
+  /** Trains and asks for the next of these numbers of tokens, and cuts: for servers that compile again for every number. */
   maxTokensSteps?: readonly number[];
   /** Seconds that saved states stay on the server; for ever by default. */
   stateSeconds?: number;
@@ -149,7 +149,10 @@ export async function openTinkerEngine(options: TinkerEngineOptions): Promise<Ti
   }
 
   function pass(examples: readonly Example[], loss: LossSpec, forwardOnly: boolean): Promise<ForwardResult> {
-    const tokens = examples.reduce((sum, { input }) => sum + input.length, 0);
+    const lengths = options.maxTokensSteps?.map((step) => Math.min(step, maxContext)) ?? [];
+    const byLength = server.losses[loss.name]?.reduction === "sequence-mean";
+    const sent = examples.map((example) => filledUp(example, loss, lengths, byLength));
+    const tokens = sent.reduce((sum, { input }) => sum + input.length, 0);
     const steps = {
       before: () => checkExamples(examples, vocabularySize, maxContext),
       refused() {
@@ -162,13 +165,14 @@ export async function openTinkerEngine(options: TinkerEngineOptions): Promise<Ti
       const { logprobs, metrics } = result.bytes
         ? decodePassResult(result.bytes)
         : { logprobs: fromPassResult(answerOf(passResultSchema, result.json)), metrics: {} };
-      checkAnswer(examples, logprobs);
-      return { logprobs, metrics };
+      checkAnswer(sent, logprobs);
+      return { logprobs: logprobs.map((row, at) => row.subarray(0, examples[at]!.targets.length)), metrics };
     };
     return submitNext(
       (ids) =>
-        passes.send({ modelId: ids.model_id, seqId: ids.seq_id, examples, loss, forwardOnly }, (path, body, format) =>
-          client.submit(path, body, { protobuf: format === "protobuf" }),
+        passes.send(
+          { modelId: ids.model_id, seqId: ids.seq_id, examples: sent, loss, forwardOnly },
+          (path, body, format) => client.submit(path, body, { protobuf: format === "protobuf" }),
         ),
       read,
       steps,
@@ -276,7 +280,8 @@ export async function openTinkerEngine(options: TinkerEngineOptions): Promise<Ti
       overlap: true,
       maxContext,
       vocabularySize,
-      requestLimits: server.requestLimits,
+      // What is filled up may have four times the bytes.
+      requestLimits: { ...server.requestLimits, bytes: server.requestLimits.bytes / (options.maxTokensSteps ? 4 : 1) },
     },
     usage() {
       const { prefill, sample, train } = options.prices ?? { prefill: 0, sample: 0, train: 0 };
