@@ -8,5 +8,6 @@ rmSync("dist", { recursive: true, force: true });
 const tsc = join("node_modules", ".bin", "tsc");
 const { status } = spawnSync(tsc, ["-p", "tsconfig.build.json"], { stdio: "inherit" });
 if (status !== 0) process.exit(status ?? 1);
-cpSync(join("src", "afm", "prompts"), join("dist", "afm", "prompts"), { recursive: true });
+for (const folder of ["afm", join("graders", "judges")])
+  cpSync(join("src", folder, "prompts"), join("dist", folder, "prompts"), { recursive: true });
 await buildApp(join(import.meta.dirname, "..", "dist", "studio", "app"));

@@ -5,7 +5,7 @@ import { cp, mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
-import { type ModelServer, startModelServer } from "../src/testing/index.ts";
+import { type ModelServer, startModelServer } from "./fixtures/model-server.ts";
 import { coa } from "./fixtures/run-coa.ts";
 import { startScriptedLlm } from "./fixtures/scripted-llm.ts";
 

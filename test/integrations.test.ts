@@ -15,8 +15,9 @@ import { rewardHandler } from "../src/serve/reward-handler.ts";
 import { rolloutHandler } from "../src/serve/rollout-handler.ts";
 import { serve } from "../src/serve/serve.ts";
 import { toolHandler } from "../src/serve/tool-handler.ts";
-import { startModelServer, tableTool } from "../src/testing/index.ts";
+import { tableTool } from "../src/testing/index.ts";
 import { byteTokenizer } from "./fixtures/conformance/byte-tokenizer.ts";
+import { startModelServer } from "./fixtures/model-server.ts";
 
 const folder = join(import.meta.dirname, "../integrations");
 const noPython = spawnSync("python3", ["--version"]).status === 0 ? false : "python3 is not installed";

@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import { UsageError } from "../src/index.ts";
-import { type ModelServer, startModelServer } from "../src/testing/index.ts";
+import { type ModelServer, startModelServer } from "./fixtures/model-server.ts";
 import { coa } from "./fixtures/run-coa.ts";
 
 let server: ModelServer;

@@ -5,8 +5,8 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
-import { type ModelServer, startModelServer } from "../src/testing/index.ts";
 import { installPackage } from "./fixtures/installed-package.ts";
+import { type ModelServer, startModelServer } from "./fixtures/model-server.ts";
 
 const root = join(import.meta.dirname, "..");
 const folder = mkdtempSync(join(tmpdir(), "coa-readme-"));

@@ -16,8 +16,9 @@ import { mhqaProfile } from "../src/language/profiles.ts";
 import { openaiCompatible } from "../src/models/openai-compatible.ts";
 import { chainHandler } from "../src/serve/chain-handler.ts";
 import { runTeam } from "../src/team/run-team.ts";
-import { startModelServer, tableTool } from "../src/testing/index.ts";
+import { tableTool } from "../src/testing/index.ts";
 import { tokenizerFromJson } from "../src/tokenizers/load-tokenizer.ts";
+import { startModelServer } from "./fixtures/model-server.ts";
 
 /** Of eight families: Mistral, Magistral, GLM, Seed, Gemma, OLMo, Granite, Nemotron. */
 const families = ["[SYSTEM_PROMPT]", "[THINK]", "[gMASK]", "<sop>", "<seed:bos>", "<start_of_image>", "|||IP_ADDRESS|||", "<SPECIAL_12>"]; // biome-ignore format: one list

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { byteTokenizer } from "../../test/fixtures/conformance/byte-tokenizer.ts";
+import { memoryJournal } from "../../test/fixtures/memory-journal.ts";
 import { testSize } from "../../test/fixtures/test-size.ts";
-import { memoryJournal } from "../core/journal.ts";
 import { defineTask } from "../core/task.ts";
 import { trajectorySchema, trajectoryText } from "../core/trajectory.ts";
 import { defineProfile, tagNames } from "../language/profile.ts";

@@ -7,17 +7,3 @@ export interface Journal<Record> {
   read(): AsyncIterable<Record>;
   close(): Promise<void>;
 }
-
-/** A journal in memory, for callers who need no resume. */
-export function memoryJournal<Record>(records: Record[] = []): Journal<Record> & { records: Record[] } {
-  return {
-    records,
-    async append(record) {
-      records.push(record);
-    },
-    async *read() {
-      yield* records;
-    },
-    async close() {},
-  };
-}

@@ -21,8 +21,6 @@ export const codeTests = lazySchema((z) =>
     alsoRight: z.array(z.array(z.string())).optional(),
     /** Printed numbers may be off by the larger of the two. */
     tolerance: z.object({ absolute: z.number().optional(), relative: z.number().optional() }).optional(),
-    /** Python that decides: `check(input, expected, output)`, or a program that reads those three files and prints a number. */
-    checker: z.string().optional(),
     starterCode: z.string().optional(),
     timeLimitMs: z.number().optional(),
     memoryLimitMb: z.number().optional(),

@@ -2,9 +2,10 @@ import { describe, it } from "node:test";
 import { byteTokenizer } from "../../test/fixtures/conformance/byte-tokenizer.ts";
 import { type MakeModel, modelConformance } from "../../test/fixtures/conformance/model-conformance.ts";
 import { fakeEngine } from "../../test/fixtures/fake-engine.ts";
+import { startModelServer } from "../../test/fixtures/model-server.ts";
 import { limiter } from "../base/work/limiter.ts";
 import { limitedModel, wrapModel } from "../base/work/wrap-model.ts";
-import { scriptedModel, startModelServer } from "../testing/index.ts";
+import { scriptedModel } from "../testing/index.ts";
 import { engineModel } from "./engine-model.ts";
 import { type OpenAICompatibleOptions, openaiCompatible } from "./openai-compatible.ts";
 

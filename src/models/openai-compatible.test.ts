@@ -3,6 +3,12 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { describe, it } from "node:test";
 import { byteTokenizer } from "../../test/fixtures/conformance/byte-tokenizer.ts";
+import {
+  type Fault,
+  type ModelServerOptions,
+  type ServedRequest,
+  startModelServer,
+} from "../../test/fixtures/model-server.ts";
 import { testSize } from "../../test/fixtures/test-size.ts";
 import { estimateTokens, requestTokens } from "../base/count/token-estimate.ts";
 import { serverEvents } from "../base/http/server-events.ts";
@@ -13,13 +19,7 @@ import { defineTask } from "../core/task.ts";
 import { trajectoryText } from "../core/trajectory.ts";
 import { tagNames } from "../language/profile.ts";
 import { mhqaProfile } from "../language/profiles.ts";
-import {
-  type Fault,
-  type ModelServerOptions,
-  type ServedRequest,
-  startModelServer,
-  tableTool,
-} from "../testing/index.ts";
+import { tableTool } from "../testing/index.ts";
 import { textTemplate } from "../tokenizers/chat-template.ts";
 import { openaiCompatible } from "./openai-compatible.ts";
 import { turnsOf } from "./openai-continue.ts";

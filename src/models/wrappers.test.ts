@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
+import { startModelServer } from "../../test/fixtures/model-server.ts";
 import { semaphore } from "../base/work/limiter.ts";
 import { limitedModel, wrapModel } from "../base/work/wrap-model.ts";
 import type { ChatModel, Model } from "../core/model.ts";
-import { startModelServer } from "../testing/index.ts";
 import { openaiCompatible } from "./openai-compatible.ts";
 
 function chatty(): ChatModel {

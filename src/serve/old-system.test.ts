@@ -1,12 +1,13 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
+import { type Fault, startModelServer } from "../../test/fixtures/model-server.ts";
 import { good, withServer } from "../../test/fixtures/serve-server.ts";
 import { eventsOf } from "../base/http/server-events.ts";
 import type { Trajectory } from "../core/trajectory.ts";
 import { servedReport } from "../evaluate/served-report.ts";
 import { mhqaProfile, webProfile } from "../language/profiles.ts";
 import { openaiCompatible } from "../models/openai-compatible.ts";
-import { type Fault, scriptedModel, startModelServer, tableTool } from "../testing/index.ts";
+import { scriptedModel, tableTool } from "../testing/index.ts";
 import { chainHandler } from "./chain-handler.ts";
 import { serve } from "./serve.ts";
 

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { byteTokenizer } from "../../test/fixtures/conformance/byte-tokenizer.ts";
+import { type ModelServerOptions, startModelServer } from "../../test/fixtures/model-server.ts";
 import { listen } from "../base/http/listen.ts";
 import { eventsOf } from "../base/http/server-events.ts";
 import { defineTask } from "../core/task.ts";
@@ -8,7 +9,7 @@ import { taskGrader } from "../graders/grade-task.ts";
 import { outcomeReward } from "../graders/reward.ts";
 import { mhqaProfile } from "../language/profiles.ts";
 import { openPolicyClients } from "../models/policy-clients.ts";
-import { type ModelServerOptions, startModelServer, tableTool } from "../testing/index.ts";
+import { tableTool } from "../testing/index.ts";
 import { chainRollout } from "../train/chain-rollout.ts";
 import { runWorker } from "../train/workers/run-worker.ts";
 import { chainOf } from "../train/workers/worker-protocol.ts";

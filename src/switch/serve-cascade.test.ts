@@ -4,12 +4,13 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, describe, it } from "node:test";
 import { madeCascade } from "../../test/fixtures/made-switch.ts";
+import { type Fault, startModelServer } from "../../test/fixtures/model-server.ts";
 import { good, withServer } from "../../test/fixtures/serve-server.ts";
 import { seededRandom } from "../base/work/random.ts";
 import type { Trajectory } from "../core/trajectory.ts";
 import { openaiCompatible } from "../models/openai-compatible.ts";
 import type { OldSystemOptions } from "../serve/old-system.ts";
-import { type Fault, type Script, scriptedModel, startModelServer, tableTool } from "../testing/index.ts";
+import { type Script, scriptedModel, tableTool } from "../testing/index.ts";
 import { type Audit, openAudit } from "./audit.ts";
 import { oldSystemDoor } from "./serve-cascade.ts";
 

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { memoryJournal } from "../core/journal.ts";
+import { memoryJournal } from "../../test/fixtures/memory-journal.ts";
 import { defineTask } from "../core/task.ts";
 import type { TeamRun } from "../core/team-run.ts";
 import type { RoleFunction } from "./role.ts";

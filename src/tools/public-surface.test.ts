@@ -6,7 +6,7 @@ import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, it } from "node:test";
-import { memoryJournal } from "../core/journal.ts";
+import { memoryJournal } from "../../test/fixtures/memory-journal.ts";
 import { cachedFetch } from "./crawl/cached-fetch.ts";
 import { cachingExtractor } from "./crawl/extract-page.ts";
 import { BlockedAddressError } from "./crawl/guarded-agent.ts";

@@ -1,9 +1,10 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { z } from "zod";
+import { memoryJournal } from "../../test/fixtures/memory-journal.ts";
 import type { ChainRecord } from "../chain/chain-record.ts";
 import { runChain } from "../chain/run-chain.ts";
-import { type Journal, memoryJournal } from "../core/journal.ts";
+import type { Journal } from "../core/journal.ts";
 import { defineTask } from "../core/task.ts";
 import { defineTool, type Tool } from "../core/tool.ts";
 import { webProfile } from "../language/profiles.ts";

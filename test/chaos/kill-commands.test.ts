@@ -11,7 +11,7 @@ import { after, describe, it } from "node:test";
 import { type BadLine, readAllJsonl } from "../../src/base/files/read-jsonl.ts";
 import { seededRandom } from "../../src/base/work/random.ts";
 import { readRecordings } from "../../src/record/recordings.ts";
-import { startModelServer } from "../../src/testing/index.ts";
+import { startModelServer } from "../fixtures/model-server.ts";
 import { testSize } from "../fixtures/test-size.ts";
 
 const root = await mkdtemp(join(tmpdir(), "coa-killed-"));

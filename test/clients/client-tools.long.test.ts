@@ -14,7 +14,7 @@ import { createInterface } from "node:readline";
 import { after, before, describe, it } from "node:test";
 import { readAllJsonl } from "../../src/base/files/read-jsonl.ts";
 import { type Trajectory, writtenForm } from "../../src/core/trajectory.ts";
-import { type ModelServer, startModelServer } from "../../src/testing/index.ts";
+import { type ModelServer, startModelServer } from "../fixtures/model-server.ts";
 
 const installed = existsSync(join(import.meta.dirname, "node_modules/openai"));
 const skip = installed ? false : "install the frameworks first: npm install --prefix test/clients";

@@ -15,13 +15,14 @@ import { rolloutHandler } from "../../src/serve/rollout-handler.ts";
 import { toolHandler } from "../../src/serve/tool-handler.ts";
 import { trainerHandler } from "../../src/serve/trainer/trainer-handler.ts";
 import { studioHandler } from "../../src/studio/api/studio-handler.ts";
-import { scriptedModel, startModelServer, tableTool } from "../../src/testing/index.ts";
+import { scriptedModel, tableTool } from "../../src/testing/index.ts";
 import { retrieveRoute } from "../../src/tools/local-index/retrieve-handler.ts";
 import { coordinatorHandler } from "../../src/train/workers/coordinator-handler.ts";
 import { leaseBoard } from "../../src/train/workers/lease-board.ts";
 import { byteTokenizer } from "../fixtures/conformance/byte-tokenizer.ts";
 import { digitEngine } from "../fixtures/digit-game.ts";
 import { digitRun } from "../fixtures/digit-run.ts";
+import { startModelServer } from "../fixtures/model-server.ts";
 import { good } from "../fixtures/serve-server.ts";
 import { type ContractServer, secretDetail, serverContract } from "./server-contract.ts";
 

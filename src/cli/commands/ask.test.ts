@@ -3,10 +3,10 @@ import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
+import { type ModelServer, startModelServer } from "../../../test/fixtures/model-server.ts";
 import { coa } from "../../../test/fixtures/run-coa.ts";
 import type { ChainEvent } from "../../core/events.ts";
 import { trajectorySchema } from "../../core/trajectory.ts";
-import { type ModelServer, startModelServer } from "../../testing/index.ts";
 
 let server: ModelServer;
 let folder: string;

@@ -6,9 +6,9 @@ import { join } from "node:path";
 import { after, describe, it } from "node:test";
 import { promisify } from "node:util";
 import { answerOf, dayOfCalls, writeLog } from "../../../test/fixtures/day-of-calls.ts";
+import { startModelServer } from "../../../test/fixtures/model-server.ts";
 import type { TeamRun } from "../../core/team-run.ts";
 import { type RunSummary, startProxy, summariseRun } from "../../record/index.ts";
-import { startModelServer } from "../../testing/model-server.ts";
 
 const main = join(import.meta.dirname, "../main.ts");
 const traces = join(import.meta.dirname, "../../../test/fixtures/traces");

@@ -12,7 +12,7 @@ import type { Sandbox, SandboxLevel, SandboxRequest, SandboxResult } from "../..
 import type { CodeTests } from "../../core/task.ts";
 import { pythonDecimal, splitWords, strip } from "../python-text.ts";
 import type { Scoring } from "../scorers.ts";
-import { callHarness, checkerHarness, programHarness, resultMark } from "./python-harness.ts";
+import { callHarness, programHarness, resultMark } from "./python-harness.ts";
 import { decodeValue, jsonValue, pythonEquals } from "./python-value.ts";
 
 export interface CodeGradeOptions {
@@ -73,15 +73,10 @@ export async function runTests(tests: CodeTests, answer: string, options: CodeGr
   };
   let failed = false;
   const runOne = async (test: number): Promise<Omit<TestVerdict, "test">> => {
-    const run = (request: Pick<SandboxRequest, "code" | "stdin">) =>
-      sandbox.run({ language: "python", ...request, limits, signal });
-    const result = await run(requestFor(tests, test, code, official));
+    const request = requestFor(tests, test, code, official);
+    const result = await sandbox.run({ language: "python", ...request, limits, signal });
     const verdict = judge(tests, test, result, scoring);
-    if (tests.checker !== undefined && result.verdict === "ok" && tests.functionName === undefined)
-      return check(tests, test, result.stdout, { ...options, sandbox }, limits);
-    return verdict.verdict === "passed" || verdict.verdict === "wrong"
-      ? verdict
-      : whatCannotRun(level, result, verdict);
+    return ["passed", "wrong"].includes(verdict.verdict) ? verdict : whatCannotRun(level, result, verdict);
   };
   const verdicts = await inParallel(tests.inputs, concurrency, async (_input, test) => {
     signal?.throwIfAborted();
@@ -135,23 +130,6 @@ function sameResult(returned: string, wanted: string): boolean {
   } catch {
     return false;
   }
-}
-
-/** The verdict of a task's own checker on one output, by another run in the sandbox. */
-async function check(
-  tests: CodeTests,
-  test: number,
-  printed: string,
-  { sandbox, signal }: CodeGradeOptions,
-  limits: SandboxRequest["limits"],
-): Promise<Omit<TestVerdict, "test">> {
-  const stdin = JSON.stringify([tests.inputs[test], tests.outputs[test], printed]);
-  const result = await sandbox.run({ language: "python", code: checkerHarness(tests.checker!), stdin, limits, signal });
-  const line = result.stdout.split("\n").findLast((text) => text.startsWith(resultMark));
-  if (result.verdict !== "ok" || line === undefined)
-    return { verdict: "undecided", detail: `the task's checker ended with ${result.verdict}: ${lastLine(result)}` };
-  const right = Number(line.slice(resultMark.length)) > 0;
-  return { verdict: right ? "passed" : "wrong", detail: right ? "" : `the checker refused ${clip(printed)}` };
 }
 
 const libraries = /^ModuleNotFoundError: No module named '(numpy|scipy|pandas|sympy|networkx|sortedcontainers|numba)/;

@@ -69,36 +69,6 @@ __coa_run()
 `;
 }
 
-/** A checker with its three texts: it defines \`check(input, expected, output)\`, or reads three files and prints a number. */
-export function checkerHarness(checker: string): string {
-  return `import json, sys, io, os, tempfile
-def __coa_run():
-    texts = json.loads(sys.stdin.read())
-    names = {"__name__": "__main__"}
-    folder = tempfile.mkdtemp()
-    paths = []
-    for name, text in zip(("input.txt", "expected.txt", "output.txt"), texts):
-        paths.append(os.path.join(folder, name))
-        with open(paths[-1], "w", encoding="utf-8", newline="") as file: file.write(text)
-    sys.argv = ["checker.py", *paths]
-    shown, real = io.StringIO(), sys.stdout
-    sys.stdout = shown
-    try:
-        exec(compile(${pythonText(checker)}, "checker.py", "exec"), names)
-        value = names["check"](*texts) if callable(names.get("check")) else None
-    except SystemExit as end:
-        value = None if end.code in (None, 0) else 0
-    finally:
-        sys.stdout = real
-    if value is None:
-        words = shown.getvalue().split()
-        try: value = float(words[-1]) if words else 0
-        except ValueError: value = words[-1].lower() in ("true", "yes", "ok", "accepted")
-    print("\\x01result:" + json.dumps(float(value)))
-__coa_run()
-`;
-}
-
 /** A Python string literal: JSON is one, apart from characters beyond the basic plane, which JSON writes as they are. */
 function pythonText(text: string): string {
   return JSON.stringify(text).replace(/[\u007f-\uffff]/g, (unit) => {

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { after, before, describe, it } from "node:test";
-import { memoryJournal } from "../../core/journal.ts";
+import { memoryJournal } from "../../../test/fixtures/memory-journal.ts";
 import type { ChatModel, ChatRequest } from "../../core/model.ts";
 import { defineTask } from "../../core/task.ts";
 import type { Trajectory } from "../../core/trajectory.ts";

@@ -3,10 +3,10 @@
  * both used the same words, so an evaluation records the name and the hash of the prompt.
  */
 
+import { readFileSync } from "node:fs";
 import { parseRelaxedJson } from "../../base/text/relaxed-json.ts";
 import { UsageError } from "../../core/errors.ts";
 import { fingerprint } from "../../core/fingerprint.ts";
-import { afmPrompt, afmTrainPrompt, browseCompPrompt, cotQaPrompt, simpleQaPrompt } from "./published-prompts.ts";
 
 /** A judge's words and how its reply is read. */
 export interface JudgePrompt {
@@ -34,6 +34,9 @@ question: {question}
 references: {gold}
 answer: {answer}`;
 
+/** The prompt of others by that name, word for word: they are data, their sources and licences are in docs/third-party.md. */
+const published = (name: string) => readFileSync(new URL(`./prompts/${name}.txt`, import.meta.url), "utf8");
+const browseComp = published("browsecomp"); // took it from HLE
 const simpleEvals = "openai/simple-evals, MIT";
 const afm = "OPPO-PersonalAI/Agent_Foundation_Models, Apache-2.0";
 
@@ -53,7 +56,7 @@ export const judges = {
   afm: {
     name: "afm",
     system: "You are an evaluation assistant.",
-    template: afmPrompt,
+    template: published("afm"),
     read: readJson,
     temperature: 0.6,
     source: afm,
@@ -61,16 +64,22 @@ export const judges = {
   "afm-train": {
     name: "afm-train",
     system: "You are an expert evaluator.",
-    template: afmTrainPrompt,
+    template: published("afm-train"),
     read: readJson,
     source: afm,
   },
-  hle: { name: "hle", template: browseCompPrompt, read: readYesNo, source: `HLE's template as ${simpleEvals} has it` },
-  browsecomp: { name: "browsecomp", template: browseCompPrompt, read: readYesNo, source: simpleEvals },
-  simpleqa: { name: "simpleqa", template: simpleQaPrompt, read: readLetter, temperature: 0, source: simpleEvals },
+  hle: { name: "hle", template: browseComp, read: readYesNo, source: `HLE's template as ${simpleEvals} has it` },
+  browsecomp: { name: "browsecomp", template: browseComp, read: readYesNo, source: simpleEvals },
+  simpleqa: {
+    name: "simpleqa",
+    template: published("simpleqa"),
+    read: readLetter,
+    temperature: 0,
+    source: simpleEvals,
+  },
   webwalker: {
     name: "webwalker",
-    template: cotQaPrompt,
+    template: published("webwalker"),
     read: readWord,
     temperature: 0,
     source: "langchain-ai/langchain (cot_qa), MIT",

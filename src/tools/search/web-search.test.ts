@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { after, before, beforeEach, describe, it } from "node:test";
-import { memoryJournal } from "../../core/journal.ts";
+import { memoryJournal } from "../../../test/fixtures/memory-journal.ts";
 import { buildIndex } from "../local-index/build-index.ts";
 import { benchmarkBlocklist, blocklist } from "./blocklist.ts";
 import { cachedSearch, type SearchRecord } from "./cached-search.ts";
