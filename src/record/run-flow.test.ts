@@ -134,6 +134,40 @@ describe("runs as flows", () => {
     assert.deepEqual(either.map(reasons), [["part-of-run"], ["part-of-run"]]);
   });
 
+  it("tells the same task once more from another try of it", () => {
+    const ask = (said: string, more: Partial<RecordedCall> = {}) =>
+      call("You are the helper.", "Name a large river.", said, more);
+    const found = (...calls: RecordedCall[]) =>
+      [callsToRuns(inFlow(...calls), "wire"), callsToRuns(calls, "wire")].map((runs) =>
+        runs.map((run) => [run.answer, run.steps.length, reasons(run)]),
+      );
+    // Samples of one question: each was given back, as far as can be known, by either way.
+    const thrice = ["Danube.", "Nile.", "Danube."].map((river) => [river, 1, []]);
+    assert.deepEqual(found(ask("Danube."), ask("Nile."), ask("Danube.")), [thrice, thrice]);
+    // A reply in another form than the next was thrown away.
+    const json = '{"river": "Nile"}';
+    const refused = ["The river: Nile", 1, ["part-of-run"]];
+    assert.deepEqual(found(ask("The river: Nile"), ask(json)), [[[json, 2, []]], [refused, [json, 1, []]]]);
+    const asked = { settings: { responseFormat: { type: "json_object" } } };
+    assert.deepEqual(found(ask("Nile", asked), ask("Danube", asked))[0], [["Danube", 2, []]]);
+    assert.deepEqual(found(ask("The Ni", { finish: "length" }), ask("The Nile."))[0]?.length, 1);
+    // A team that was given one task twice and took more steps the second time: both are whole.
+    const team = (...said: string[]) =>
+      said.map((text, at) =>
+        at === 0 ? ask(text) : call(`You are writer ${at}.`, `Write it up: ${said[at - 1]}`, text),
+      );
+    const once = team("The Nile is 6,650 km long, they say.", "Of all rivers the Nile is the longest.");
+    const more = team("The Amazon is 6,400 km long, they say.", "The Amazon is the widest river.", "The Amazon is wide.");
+    const [two] = found(...once, ...more);
+    assert.deepEqual(
+      two?.map(([, steps, why]) => [steps, why]),
+      [
+        [2, []],
+        [3, []],
+      ],
+    );
+  });
+
   it("keeps tasks apart that begin with several agents at once, whichever of them is first", () => {
     const task = (city: string, order: string[], after?: string) => {
       const views = order.map((side) =>

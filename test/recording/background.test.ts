@@ -40,12 +40,8 @@ after(async () => {
 });
 
 /** Asks, and fetches until there is an answer; `send` is one kind of client. */
-const poll = async (
-  base: string,
-  send: (method: string, url: string, body?: string) => Promise<string>,
-  input = "When?",
-) => {
-  const question = JSON.stringify({ model: "m", input, background: true });
+const poll = async (base: string, send: (method: string, url: string, body?: string) => Promise<string>) => {
+  const question = JSON.stringify({ model: "m", input: "When?", background: true });
   let reply = JSON.parse(await send("POST", `${base}/v1/responses`, question));
   while (reply.status !== "completed") reply = JSON.parse(await send("GET", `${base}/v1/responses/${reply.id}`));
   return reply.id as string;
@@ -96,8 +92,7 @@ describe("responses in the background", () => {
         async (method, url, body) => (await undici(url, { method, body })).body.text(),
       ];
       const ids = [];
-      // Each asks something else: the same asked again in one flow would be another try of one task.
-      for (const [at, send] of clients.entries()) ids.push(await poll(${JSON.stringify(origin)}, send, "When is stop " + at + "?"));
+      for (const send of clients) ids.push(await poll(${JSON.stringify(origin)}, send));
       console.log(JSON.stringify(ids));`;
     const register = join(import.meta.dirname, "../../src/record/register.ts");
     const child = spawn(process.execPath, ["--import", register, "--input-type=module", "-e", program], {
