@@ -1,7 +1,7 @@
 /**
  * A trajectory as one sequence of token ids, with the owner of each token. Three rules keep the loss mask exact. Ids
- * that came with a segment are used as they are. Text of one author is encoded together, as a model would write it, and
- * never together with text of another, so no token contains parts of both. Tags become special tokens where the
+ * that came with a segment are used as they are. What the model wrote is encoded together, as it would write it, and never
+ * with text of others, so no token contains parts of both. Tags become special tokens where the
  * tokenizer has them, and the text between tags never does.
  */
 import type { Tokenizer } from "../core/tokenizer.ts";
@@ -26,8 +26,8 @@ export function tokenizeTrajectory(
   const segments = trajectory.segments.slice(0, options.segments);
   for (let start = 0; start < segments.length; ) {
     const first = segments[start]!;
-    if (first.tokens) {
-      for (const token of first.tokens) {
+    if (first.tokens || first.by !== "model") {
+      for (const token of first.tokens ?? encodeShown(first, tokenizer)) {
         tokens.push(token);
         owners.push(start);
       }
@@ -35,7 +35,7 @@ export function tokenizeTrajectory(
       continue;
     }
     let end = start + 1;
-    while (end < segments.length && !segments[end]!.tokens && sameAuthor(first, segments[end]!)) end++;
+    while (segments[end]?.by === "model" && !segments[end]!.tokens) end++;
     const run = encodeRun(segments.slice(start, end), tokenizer);
     for (let i = 0; i < run.tokens.length; i++) {
       tokens.push(run.tokens[i]!);
@@ -46,11 +46,25 @@ export function tokenizeTrajectory(
   return { tokens, owners, promptLength };
 }
 
-function sameAuthor(a: Segment, b: Segment): boolean {
-  return (a.by === "model") === (b.by === "model");
+/** What stands before the text of a segment that the model did not write. */
+export function shownBefore(segment: Segment): string {
+  const written = writtenForm(segment);
+  const opened = written.indexOf(`<${segment.tag}>`) + segment.tag.length + 2;
+  return written.slice(0, Math.max(opened, written.indexOf(segment.text, opened)));
 }
 
-/** Ids of segments written by one author, each with the segment in which its first byte stands. */
+/** Ids as the runtime shows them: tags apart from the text, so that none depends on what the text begins with. */
+function encodeShown(segment: Segment, tokenizer: Tokenizer): number[] {
+  const [before, written] = [shownBefore(segment), writtenForm(segment)];
+  if (!written.startsWith(segment.text, before.length)) return tokenizer.encode(written);
+  return [
+    ...tokenizer.encodeWithSpecials(before),
+    ...tokenizer.encode(segment.text),
+    ...tokenizer.encodeWithSpecials(written.slice(before.length + segment.text.length)),
+  ];
+}
+
+/** Ids of segments that the model wrote one after the other, each with the segment in which its first byte stands. */
 function encodeRun(segments: readonly Segment[], tokenizer: Tokenizer): { tokens: number[]; owners: number[] } {
   const tokens = encodePieces(
     segments.flatMap((segment) => segmentPieces(segment, tokenizer)),

@@ -6,9 +6,9 @@
 import { optionNames } from "../base/work/check-options.ts";
 import type { Example } from "../core/engine.ts";
 import type { Tokenizer } from "../core/tokenizer.ts";
-import { contextVersions, type Segment, type Trajectory, writtenForm } from "../core/trajectory.ts";
+import { contextVersions, type Segment, type Trajectory } from "../core/trajectory.ts";
 import { tagSpec } from "../language/profile.ts";
-import { type TokenizedTrajectory, tokenizeTrajectory } from "./tokenize-trajectory.ts";
+import { shownBefore, type TokenizedTrajectory, tokenizeTrajectory } from "./tokenize-trajectory.ts";
 import { sequenceToExample, spansOf, type TrainingSequence } from "./training-sequence.ts";
 
 export interface ExampleOptions {
@@ -191,7 +191,6 @@ export function turnEnds(
 ): { token: number; call: number }[] {
   const profile = language?.profile;
   if (!profile || profile.maxParallelCalls < 2) return [];
-  const opening = `<${profile.observation}>`;
   const found: { token: number; call: number }[] = [];
   let calls = 0; // of this turn
   for (const [index, segment] of segments.entries()) {
@@ -201,7 +200,7 @@ export function turnEnds(
     }
     // A turn that is full is ended by the runtime.
     if (calls > 0 && calls < profile.maxParallelCalls) {
-      const end = Buffer.byteLength(writtenForm(segment).split(opening)[0]!) + opening.length;
+      const end = Buffer.byteLength(shownBefore(segment));
       let at = 0;
       for (let token = owners.indexOf(index); token !== -1 && owners[token] === index; token++) {
         at += tokenizer.tokenBytes(tokens[token]!).length;

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { join } from "node:path";
 import { describe, it } from "node:test";
 import { trajectoryText } from "../../src/core/trajectory.ts";
+import { tokenizeTrajectory } from "../../src/dataset/tokenize-trajectory.ts";
 import { trajectoryToSequence } from "../../src/dataset/trajectory-to-example.ts";
 import { distillRun } from "../../src/distill/distill-run.ts";
 import { labProfile } from "../../src/lab/profile.ts";
@@ -44,6 +45,14 @@ describe("what is taught and what is run", () => {
       const ran = await replayChain(trajectory!, run, labProfile, tokenizer);
       const context = [...ran.promptTokens!, ...ran.segments.flatMap((segment) => segment.tokens!)];
       assert.equal(tokenizer.decode(sequence!.tokens), tokenizer.decode(context));
+      const shown = ran.segments.filter(({ by }) => by !== "model").map(({ tokens }) => tokens!.join());
+      const { tokens, owners } = tokenizeTrajectory(trajectory!, tokenizer);
+      const taught = Map.groupBy(tokens, (_, at) => owners[at]!);
+      const observed = [...taught].filter(([owner]) => trajectory!.segments[owner]?.by === "tool");
+      assert.deepEqual(
+        observed.map(([, ids]) => ids.join()),
+        shown,
+      );
     }
   });
 });
