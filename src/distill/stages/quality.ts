@@ -1,8 +1,10 @@
 /** The paper's quality filters: enough work, whole records, right answers, no repetition, the profile's rules. */
 import type { Grader } from "../../core/grader.ts";
+import type { TeamRun } from "../../core/team-run.ts";
 import type { Segment, Trajectory } from "../../core/trajectory.ts";
 import { tagSpec } from "../../language/profile.ts";
 import { validateSegments } from "../../language/validate.ts";
+import { names } from "../restated.ts";
 import type { Stage } from "./stage.ts";
 import { gramsOf, wordsOf } from "./word-grams.ts";
 
@@ -55,9 +57,24 @@ export function completenessStage(): Stage {
         const problem = cutProblem(segment.text);
         if (problem) return { reason: "truncated observation", detail: `segment ${index}: ${problem}` };
       }
-      return null;
+      const used = run && usedOfCut(trajectory, run);
+      return used ? { reason: "truncated observation", detail: `"${used}" is only in what the profile cuts` } : null;
     },
   };
+}
+
+/** A name or number that the model says though, of all that it is shown, it stood only where the profile cuts an observation. */
+function usedOfCut({ prompt, segments }: Trajectory, { question, steps }: TeamRun): string | undefined {
+  if (!segments.some(({ call }) => call?.cutCharacters)) return undefined;
+  const results = steps.flatMap(({ toolCalls }) => toolCalls.map(({ result = "" }) => result)).join("\n");
+  let shown = [question, ...prompt.map(({ content }) => content)].join("\n");
+  for (const { by, text } of segments) {
+    const said = by === "model" ? names(text).filter((name) => name.length > 2) : [];
+    const lost = said.find((name) => !shown.includes(name) && results.includes(name));
+    if (lost) return lost;
+    shown += `\n${text}`;
+  }
+  return undefined;
 }
 
 function cutProblem(text: string): string | null {

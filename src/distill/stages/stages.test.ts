@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { defineTask } from "../../core/task.ts";
+import type { TeamRun } from "../../core/team-run.ts";
 import type { Segment, Trajectory } from "../../core/trajectory.ts";
 import { emptyUsage } from "../../core/usage.ts";
 import { webProfile } from "../../language/profiles.ts";
@@ -58,6 +59,8 @@ describe("complexityStage", () => {
   });
 });
 
+const cutCall = { tool: "web_search", input: {}, ok: true, ms: 0, cutCharacters: 90 };
+
 describe("completenessStage", () => {
   const reasonFor = (text: string) =>
     (completenessStage().judge(chain([tool(text)]), context) as { reason: string } | null)?.reason;
@@ -72,6 +75,26 @@ describe("completenessStage", () => {
     ]) {
       assert.equal(reasonFor(text), "truncated observation", text);
     }
+  });
+  it("sees what the model says of a part that the profile cuts, and of no other", () => {
+    const page = `It begins.${" ".repeat(40)}The height is 4,810 m.${" ".repeat(40)}It ends in Chamonix.`;
+    const shown = { ...tool("It begins. [… 90 characters cut …] ends in Chamonix."), call: cutCall };
+    const judged = (answer: string, segment: Segment = shown) => {
+      const made = chain([model("web_search", "peak"), segment, model("answer", answer)]);
+      const run = {
+        question: "?",
+        agents: [],
+        steps: [{ toolCalls: [{ result: page }] }],
+        completeness: { content: true },
+      };
+      return completenessStage().judge(made, { ...context, run: run as unknown as TeamRun });
+    };
+    assert.deepEqual(judged("4,810 m"), {
+      reason: "truncated observation",
+      detail: '"4,810" is only in what the profile cuts',
+    });
+    assert.equal(judged("Chamonix"), null);
+    assert.equal(judged("4,810 m", tool(page)), null);
   });
   it("leaves whole texts alone, whatever they speak of", () => {
     for (const text of [
