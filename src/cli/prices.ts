@@ -1,6 +1,7 @@
 /** Prices as flags and settings give them. */
 import { UsageError } from "../core/errors.ts";
 import type { Price } from "../core/model.ts";
+import { priceOf as modelPrice } from "../core/usage.ts";
 
 /** Reads `in,out` or `in,out,cached`: dollars per million tokens. */
 function readPrice(text: string): Price {
@@ -24,6 +25,5 @@ export function pricesOf(given: readonly string[]): Record<string, Price> {
 
 /** The price of a model; of every model where none is named. */
 export function priceOf(given: readonly string[], model = "*"): Price | undefined {
-  const prices = pricesOf(given);
-  return prices[model] ?? prices["*"];
+  return modelPrice(pricesOf(given), model);
 }

@@ -60,10 +60,15 @@ export function usageSince(now: Usage, before: Usage | undefined): Usage {
   return rest;
 }
 
-/** The price of a model: one for all models, or its own by name. */
+/** What servers add to the name that was asked for: a provider before it, a date or a version after it. */
+const aroundName = /^.*\/|(?:[-@:](?:\d{4}-?\d\d-?\d\d|\d{3,4}|\d\d-\d{4}|latest|v\d[\d:.]*))+$/g;
+
+/** The price of a model: one for all models, or its own by name; `*` names every model that has none of its own. */
 export function priceOf(prices: Prices | undefined, model: string): Price | undefined {
   if (!prices) return undefined;
-  return typeof prices.input === "number" ? (prices as Price) : (prices as Readonly<Record<string, Price>>)[model];
+  if (typeof prices.input === "number") return prices as Price;
+  const named = prices as Readonly<Record<string, Price>>;
+  return named[model] ?? named[model.replace(aroundName, "")] ?? named["*"];
 }
 
 /** US dollars of one call; 0 where no price is known. */

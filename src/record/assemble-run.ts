@@ -18,6 +18,7 @@ import {
 } from "../language/team-moves.ts";
 import { isTransfer, nameFromCall } from "./agent-name.ts";
 import { answerByTool } from "./answer-by-tool.ts";
+import { isSent } from "./recorded-call.ts";
 import { runAnswer } from "./run-answer.ts";
 import { looseAgents, whyUntrainable } from "./trainable.ts";
 import { historyBefore, spoken, toldTask } from "./user-turn.ts";
@@ -124,7 +125,7 @@ export function assembleRun(parts: RunParts): TeamRun {
       parts.error !== undefined
         ? { reason: "error", detail: parts.error }
         : { reason: answer === null ? "no-answer" : "answered" },
-    usage: runUsage(calls),
+    usage: runUsage(calls.filter(isSent)),
     ...(inTurn && inTurn.scores.length > 0 && { scores: inTurn.scores }),
     source: parts.source,
     completeness: { ...completeness, ...(untrainable.length > 0 && { untrainable }) },

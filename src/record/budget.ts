@@ -10,9 +10,9 @@ import { estimateTokens } from "../base/count/token-estimate.ts";
 import { noReply, type WireApi, type WireReply } from "../base/wire/wire-api.ts";
 import { checkOptions, optionNames } from "../base/work/check-options.ts";
 import { notice } from "../base/work/followable-log.ts";
-import type { Json } from "../core/json-value.ts";
-import type { CallUsage, Price } from "../core/model.ts";
-import { callCost } from "../core/usage.ts";
+import { asText, type Json } from "../core/json-value.ts";
+import type { CallUsage, Price, Prices } from "../core/model.ts";
+import { callCost, priceOf } from "../core/usage.ts";
 import { readAnswer } from "./read-answer.ts";
 import type { CallOutcome } from "./recorded-call.ts";
 
@@ -108,7 +108,7 @@ export function createBudget(options: BudgetOptions): Budget {
     const { api, body } = request;
     const scopes = [runScope(request.runId), total];
     const read = api?.readRequest(body, request.path);
-    const price = priceOf(options.prices, read?.model ?? body["model"]);
+    const price = options.prices && priceOf(options.prices as Prices, asText(read?.model ?? body["model"]));
     const prompt = Math.ceil(request.bytes / 3);
     const usual = options.replyTokens ?? Math.max(firstReplyTokens, longestReply * 2);
     const samples = Math.max(1, read?.samples ?? 1); // each of several replies may be that long
@@ -246,8 +246,4 @@ function add(sum: Spent, amount: Spent, sign: 1 | -1): void {
   sum.calls += sign * amount.calls;
   sum.tokens += sign * amount.tokens;
   sum.usd += sign * amount.usd;
-}
-
-function priceOf(prices: BudgetOptions["prices"], model: unknown): Price | undefined {
-  return (typeof model === "string" ? prices?.[model] : undefined) ?? prices?.["*"];
 }

@@ -2,7 +2,10 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { calls, chat, exchange, reasons, runsOf, user } from "../../test/fixtures/exchanges.ts";
 import type { Json } from "../core/json-value.ts";
+import type { Price } from "../core/model.ts";
+import { priceRun, summariseRun } from "./run-summary.ts";
 import { refusedForTraining } from "./trainable.ts";
+import type { WireExchange } from "./wire-exchange.ts";
 
 describe("what a recording keeps", () => {
   it("is one run where a framework repeats only one of two parallel calls", () => {
@@ -63,6 +66,29 @@ describe("what a recording keeps", () => {
     assert.equal(run?.usage.modelCalls, 1);
     assert.equal(run?.usage.computedTokens, 15);
     assert.equal(refusedForTraining(run!), null);
+  });
+
+  it("does not count a call that the budget refused, and prices a model by the name that was asked for", () => {
+    const reply = { model: "gpt-9-2026-08-07", choices: [{ message: { content: "Yes." }, finish_reason: "stop" }] };
+    const usage = { prompt_tokens: 1_000_000, completion_tokens: 1_000_000 };
+    const messages = [{ role: "user", content: "Is it?" }];
+    const made = (id: string, more: Partial<WireExchange>): WireExchange => ({
+      ...{ version: 1, id, runId: "r", path: "/v1/chat/completions", startedAt: Number(id), endedAt: Number(id) },
+      ...{ status: 200, outcome: "complete", contentType: "application/json", request: { model: "gpt-9", messages } },
+      response: JSON.stringify({ ...reply, usage }),
+      ...more,
+    });
+    const over = { role: "user", content: "And now?" };
+    const refused = made("2", {
+      ...{ status: 402, outcome: "upstream-error", error: "budget: run r: 1 of 1 calls are used", response: "" },
+      request: { model: "gpt-9", messages: [...messages, { role: "assistant", content: "Yes." }, over] },
+    });
+    const [run] = runsOf([made("1", {}), refused]);
+    assert.deepEqual([run?.usage.modelCalls, summariseRun(run!).agents[0]?.modelCalls], [1, 1]);
+    const cost = (prices: Record<string, Price>) => priceRun(run!, prices).usage.costUsd;
+    assert.equal(cost({ "gpt-9": { input: 2, output: 3 } }), 5);
+    assert.equal(cost({ "gpt-9-mini": { input: 2, output: 3 }, "*": { input: 1, output: 1 } }), 2);
+    assert.equal(cost({ "gpt-9-mini": { input: 2, output: 3 } }), 0);
   });
 
   it("names sub-agents by the arguments that choose them", () => {

@@ -71,6 +71,14 @@ export interface RecordedCall {
   tries?: string[];
 }
 
+/** How the error of a call begins that the budget refused: it was never sent. */
+export const budgetRefusal = "budget: ";
+
+/** Whether a call was sent: what a budget refused costs nothing and is no call. */
+export function isSent({ error }: { error?: string | undefined }): boolean {
+  return !error?.startsWith(budgetRefusal);
+}
+
 /** Adds to the list under a key; copying lists to add one item would cost the square of their length. */
 export function addTo<K, V>(lists: Map<K, V[]>, key: K, value: V): void {
   const list = lists.get(key);

@@ -157,7 +157,11 @@ describe("runs as flows", () => {
         at === 0 ? ask(text) : call(`You are writer ${at}.`, `Write it up: ${said[at - 1]}`, text),
       );
     const once = team("The Nile is 6,650 km long, they say.", "Of all rivers the Nile is the longest.");
-    const more = team("The Amazon is 6,400 km long, they say.", "The Amazon is the widest river.", "The Amazon is wide.");
+    const more = team(
+      "The Amazon is 6,400 km long, they say.",
+      "The Amazon is the widest river.",
+      "The Amazon is wide.",
+    );
     const [two] = found(...once, ...more);
     assert.deepEqual(
       two?.map(([, steps, why]) => [steps, why]),

@@ -1,7 +1,8 @@
 /** A run in short: numbers for machines, a tree with tokens for people. */
 import type { Price } from "../core/model.ts";
 import type { TeamAgent, TeamRun } from "../core/team-run.ts";
-import { callCost } from "../core/usage.ts";
+import { callCost, priceOf } from "../core/usage.ts";
+import { isSent } from "./recorded-call.ts";
 import { refusedForTraining } from "./trainable.ts";
 
 /** What `--json` prints for each run. */
@@ -66,7 +67,7 @@ export function priceRun(run: TeamRun, prices: Record<string, Price>): TeamRun {
   if (Object.keys(prices).length === 0) return run;
   const steps = run.steps.map((step) => ({
     ...step,
-    costUsd: callCost(step, prices[step.model ?? ""] ?? prices["*"]),
+    costUsd: callCost(step, priceOf(prices, step.model ?? "")),
   }));
   const costUsd = steps.reduce((sum, step) => sum + step.costUsd, 0);
   return { ...run, steps, usage: { ...run.usage, costUsd } };
@@ -77,7 +78,7 @@ function agentNumbers(run: TeamRun, agent: TeamAgent): RunSummary["agents"][numb
   return {
     id: agent.id,
     name: agent.name,
-    modelCalls: steps.length,
+    modelCalls: steps.filter(isSent).length,
     toolCalls: steps.reduce((sum, step) => sum + step.toolCalls.length, 0),
     tokens: steps.reduce((sum, step) => sum + step.promptTokens + step.completionTokens, 0),
   };

@@ -4,6 +4,7 @@ import { writeFileAtomically } from "../../base/files/write-file.ts";
 import { UsageError } from "../../core/errors.ts";
 import { fingerprint } from "../../core/fingerprint.ts";
 import type { TeamRun } from "../../core/team-run.ts";
+import { priceOf } from "../../core/usage.ts";
 import { importFormats } from "../../record/import-file.ts";
 import { priceRun, type RunSummary, runTree, summariseRun } from "../../record/run-summary.ts";
 import { refusedForTraining } from "../../record/trainable.ts";
@@ -39,10 +40,14 @@ export default defineCommand({
     const prices = pricesOf(settings.spending.price);
     const summaries: RunSummary[] = [];
     const few: TeamRun[] = [];
+    const unpriced = new Set<string>();
     let [count, refused] = [0, 0];
     async function* priced(): AsyncGenerator<TeamRun> {
       for await (const found of runs) {
         const run = priceRun(found, prices);
+        if (Object.keys(prices).length > 0)
+          for (const { model = "" } of run.steps)
+            if (!priceOf(prices, model)) unpriced.add(model || "an unnamed model");
         if (refusedForTraining(run) !== null) refused++;
         if (values.json) summaries.push(summariseRun(run));
         // Into a file: `coa show` draws them.
@@ -56,6 +61,7 @@ export default defineCommand({
     else for await (const _run of priced());
     if (count === 0 && positionals.length === 0)
       throw new UsageError(`there are no recordings in ${paths[0]} yet. Record with: coa record proxy --to <server>`);
+    if (unpriced.size > 0) out.note(`no price for ${[...unpriced].join(", ")}: counted as 0`);
     for (const { file, reason } of unreadable) out.note(`not a trace: ${file}: ${reason}`);
     if (values.json) out.json(summaries);
     else {

@@ -13,7 +13,7 @@ import { asObject, type Json, parseJson } from "../../core/json-value.ts";
 import { fetchedId, isFinal } from "../background.ts";
 import { type Budget, broughtBy, type Reservation } from "../budget.ts";
 import { isOver } from "../read-answer.ts";
-import type { CallOutcome } from "../recorded-call.ts";
+import { budgetRefusal, type CallOutcome } from "../recorded-call.ts";
 import { redactResponse } from "../redact-response.ts";
 import { isRecorded, type WireExchange } from "../wire-exchange.ts";
 import { type Cause, currentCause, nextCause } from "./follow-causes.ts";
@@ -123,7 +123,7 @@ export function openExchange(
   });
   const admitted = (given: Reservation | { refused: string }): Admitted => {
     if ("refused" in given) {
-      const message = `budget: ${given.refused}`;
+      const message = budgetRefusal + given.refused;
       const refused = JSON.stringify({ error: { type: "coa_budget", message } });
       [status, contentType] = [402, "application/json"];
       kept.push(Buffer.from(refused));

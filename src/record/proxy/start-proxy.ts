@@ -19,6 +19,7 @@ import { messageOf, UsageError } from "../../core/errors.ts";
 import { fetchedId, isFinal } from "../background.ts";
 import { type Budget, type BudgetOptions, broughtBy, budgetNames, createBudget } from "../budget.ts";
 import { type CallLog, openCallLog, readCallLogs, writeUnrecorded } from "../call-log.ts";
+import { budgetRefusal } from "../recorded-call.ts";
 import { redactResponse } from "../redact-response.ts";
 import { type Unrecorded, type UnrecordedCounter, unrecordedCounter } from "../unrecorded.ts";
 import { givenPath, isRecorded, type WireExchange } from "../wire-exchange.ts";
@@ -189,7 +190,7 @@ async function handle(setup: Setup, call: Call): Promise<void> {
   const wanted = { runId, api, path, body: json, bytes, signal: request.signal };
   const reservation = fetched ? undefined : await setup.counted?.admit(wanted);
   if (reservation && "refused" in reservation) {
-    const error = `budget: ${reservation.refused}`;
+    const error = budgetRefusal + reservation.refused;
     setup.onProblem?.(error);
     const refused = {
       status: 402,
