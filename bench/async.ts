@@ -17,7 +17,7 @@ import { taskGrader } from "../src/graders/grade-task.ts";
 import { outcomeReward } from "../src/graders/reward.ts";
 import { openLabModel, runLabChain } from "../src/lab/quickstart/open-model.ts";
 import { engineModel } from "../src/models/engine-model.ts";
-import type { CollectSettings } from "../src/train/rl-options.ts";
+import type { RlOptions } from "../src/train/rl-options.ts";
 import { trainRl } from "../src/train/train-rl.ts";
 import { teachToy, toyChains, toyExam, toyTasks, toyTokenizer, toyTools } from "../test/fixtures/toy-student.ts";
 
@@ -44,7 +44,7 @@ function slow(tool: Tool): Tool {
 }
 
 /** Trains from the start, and says how many rollouts it made in a minute and which of the new tasks its model answers. */
-async function reinforce(start: string, folder: string, mode: CollectSettings) {
+async function reinforce(start: string, folder: string, mode: NonNullable<RlOptions["collect"]>) {
   const lab = await openLabModel(start, { optimizer: "adamw" });
   try {
     const tools = toyTools().map(slow);

@@ -21,7 +21,7 @@ const toy: QuickstartSettings = {
 
 const { table, report } = await runQuickstart({
   folder: process.argv[2]?.startsWith("--") ? ".coa/recipe" : (process.argv[2] ?? ".coa/recipe"),
-  size: process.argv.includes("--toy") ? toy : "default",
+  settings: process.argv.includes("--toy") ? toy : undefined,
   seed: 1,
   onStage: (event) => {
     if (event.type === "stage-start") console.log(`${event.number}/${event.of} ${event.name}: ${event.what}`);

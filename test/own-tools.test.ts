@@ -4,7 +4,7 @@ import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
-import { UsageError } from "../src/index.ts";
+import { CoaError } from "../src/index.ts";
 import { type ModelServer, startModelServer } from "./fixtures/model-server.ts";
 import { coa } from "./fixtures/run-coa.ts";
 
@@ -75,7 +75,8 @@ describe("--tool", () => {
     for (const flag of ["--tool", "--profile"])
       await assert.rejects(
         coa("ask", "q", "--base-url", server.url, flag, join(here, "broken.ts")),
-        (error: Error) => error instanceof UsageError && /broken\.ts can't be loaded: /.test(error.message),
+        (error: Error) =>
+          error instanceof CoaError && error.boundary === "usage" && /broken\.ts can't be loaded: /.test(error.message),
       );
   });
 

@@ -68,7 +68,7 @@ describe("the packed package", () => {
   it("is importable by its name, with its testing doubles and its types", () => {
     writeFileSync(
       join(folder, "use.js"),
-      'import { webProfile, validateSegments } from "chain-of-agents";\nimport { scriptedModel } from "chain-of-agents/testing";\nconsole.log(webProfile.name, typeof validateSegments, typeof scriptedModel);\n',
+      'import { webProfile, runChain } from "chain-of-agents";\nimport { scriptedModel } from "chain-of-agents/testing";\nconsole.log(webProfile.name, typeof runChain, typeof scriptedModel);\n',
     );
     const { stdout, stderr } = spawnSync(process.execPath, ["use.js"], { cwd: folder, encoding: "utf8" });
     assert.equal(stdout.trim(), "web function function", stderr);

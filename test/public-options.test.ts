@@ -19,7 +19,6 @@ const functions: readonly (readonly [entry: string, name: string, at: number, ..
   ["team", "runTeam", 1, "planning", "budget"],
   ["team", "runTeams", 1, "planning", "budget", "totalBudget"],
   ["record", "startProxy", 0, "access", "budget"],
-  ["record", "startCollector", 0, "access"],
   ["distill", "distill", 0],
   ["distill", "distillRun", 1],
   ["dataset", "buildDataset", 1],

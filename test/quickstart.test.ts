@@ -16,7 +16,7 @@ after(() => rm(folder, { recursive: true, force: true }));
 describe("quickstart", () => {
   it("goes from a team to a compared model, and a stopped run is resumed", async () => {
     const stop = new AbortController();
-    const options = { folder, size: toy };
+    const options = { folder, settings: toy };
     const stopped = runQuickstart({
       ...options,
       signal: stop.signal,

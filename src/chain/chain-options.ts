@@ -16,11 +16,6 @@ import type { CompactionOptions } from "./compaction.ts";
 import { type Limits, withDefaults } from "./limits.ts";
 import { type ToolSet, toolsByName } from "./tool-set.ts";
 
-/**
- * `report`: violations are recorded. `repair`: a move that breaks the order is refused, and the model reads why.
- */
-export type Enforcement = "report" | "repair";
-
 export interface Sampling {
   temperature?: number;
   topP?: number;
@@ -29,6 +24,8 @@ export interface Sampling {
   /** Keeps the entropy at each token with the chain, where the model gives it. */
   entropies?: boolean;
 }
+
+export type ClientResult = NonNullable<ChainOptions["results"]>[string];
 
 /** The names inside those options of a chain that have options. */
 export const chainParts = {
@@ -39,24 +36,20 @@ export const chainParts = {
   compaction: optionNames<CompactionOptions>()("summarise keepNewest maxTokens targetShare"),
 };
 
-export interface ClientResult {
-  output: unknown;
-  /** The call failed, and the output says how. */
-  failed?: boolean;
-}
-
 export interface ChainOptions {
   model: Model;
   tools: ToolSet;
   /** Tools of the caller's own: a call of one suspends the chain until it is continued with the result. */
   clientTools?: readonly KnownTool[];
-  /** Continues this chain where it stopped, or where it was cut and edited; `results` answer its pending calls, by id. */
+  /** Continues this chain where it stopped, or where it was cut and edited; `results` answer its pending calls, by id. A call
+   * that `failed` has an output that says how. */
   from?: Trajectory;
-  results?: Readonly<Record<string, ClientResult>>;
-  /** The tags and their order. The tags that call tools become exactly the tools given (`withTools`). */
+  results?: Readonly<Record<string, { output: unknown; failed?: boolean }>>;
+  /** The tags and their order. The tags that call tools become exactly the tools given. */
   profile: Profile;
   limits?: Partial<Limits>;
-  enforcement?: Enforcement;
+  /** `report`: violations are recorded. `repair`: a move that breaks the order is refused, and the model reads why. */
+  enforcement?: "report" | "repair";
   sampling?: Sampling;
   /** Replaces the profile's own; `false` gives the model the bare question. */
   systemPrompt?: string | false;

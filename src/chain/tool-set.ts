@@ -3,16 +3,17 @@ import { CoaError, UsageError } from "../core/errors.ts";
 import type { Tool } from "../core/tool.ts";
 import type { KnownTool } from "../language/with-tools.ts";
 
-/** A tool as the AI SDK writes it: its name is its key in the object. */
-export type NamelessTool = Pick<Tool, "inputSchema"> & {
-  description?: string;
-  // biome-ignore lint/suspicious/noExplicitAny: the input type is the tool's own, checked by its schema
-  execute?: (input: any, context: any) => unknown;
-  timeoutMs?: number;
-  stateful?: boolean;
-};
-
-export type ToolSet = readonly Tool[] | Readonly<Record<string, NamelessTool>>;
+/** A list of tools, or tools as the AI SDK writes them: the name of one is its key in the object. */
+export type ToolSet =
+  | readonly Tool[]
+  | {
+      readonly [name: string]: Pick<Tool, "inputSchema" | "timeoutMs" | "stateful"> & {
+        description?: string;
+        // biome-ignore lint/suspicious/noExplicitAny: the input type is the tool's own, checked by its schema
+        execute?: (input: any, context: any) => unknown;
+      };
+    };
+type NamelessTool = Exclude<ToolSet, readonly Tool[]>[string];
 
 /** The tools by name; a tool that cannot be executed or a name used twice is refused before any work is done. */
 export function toolsByName(tools: ToolSet, clientTools: readonly KnownTool[] = []): ReadonlyMap<string, Tool> {

@@ -6,7 +6,7 @@
 import { createInterface } from "node:readline/promises";
 import { styleText } from "node:util";
 import { steadyNow } from "../base/work/steady-clock.ts";
-import type { OnProgress, ProgressEvent } from "../core/events.ts";
+import type { OnProgress } from "../core/events.ts";
 import { printable } from "../core/printable.ts";
 import type { Metrics } from "../train/run-folder.ts";
 
@@ -102,7 +102,7 @@ export async function confirmed(question: string, byDefault: boolean): Promise<b
 }
 
 /** One line: bar, count, figures, time left; `from` was done before the time began. */
-export function progressLine(event: ProgressEvent, elapsedMs: number, from = 0): string {
+export function progressLine(event: Parameters<OnProgress>[0], elapsedMs: number, from = 0): string {
   const { stage, done, total, figures } = event;
   const parts = [stage];
   if (total !== undefined && total > 0) {

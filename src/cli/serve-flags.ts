@@ -6,7 +6,7 @@ import { readyLine } from "../base/http/listen.ts";
 import { printable } from "../core/printable.ts";
 import { readKeys, type ServeKey } from "../serve/keys.ts";
 import { requestLog } from "../serve/request-log.ts";
-import { type PortOptions, serve } from "../serve/serve.ts";
+import { serve } from "../serve/serve.ts";
 import type { ServedHandler, ServeOptions } from "../serve/served-handler.ts";
 import type { Output } from "./output.ts";
 import { whole } from "./setting.ts";
@@ -31,7 +31,7 @@ export async function keysOf(file: string | undefined): Promise<ServeKey[]> {
 /** The settings as options of a server. */
 export async function portOptions(
   settings: Section<"server">,
-): Promise<PortOptions & ServeOptions & { drainMs: number; graceMs: number }> {
+): Promise<{ port?: number; host?: string } & ServeOptions & { drainMs: number; graceMs: number }> {
   const { port, host, apiKeyFile, cors, publicHosts, maxBodyMb, drainSeconds, graceSeconds, log } = settings;
   return {
     port,
@@ -48,7 +48,7 @@ export async function portOptions(
 /** Serves until the signal aborts. */
 export async function runServer(
   served: ServedHandler,
-  { drainMs, graceMs, port, host }: PortOptions & { drainMs: number; graceMs: number },
+  { drainMs, graceMs, port, host }: { port?: number; host?: string; drainMs: number; graceMs: number },
   { out, signal, json }: { out: Output; signal: AbortSignal; json: boolean },
 ): Promise<number> {
   const server = await serve(served, { port, host });

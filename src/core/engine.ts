@@ -37,19 +37,19 @@ export type LossSpec = (
   temperature?: number;
 };
 
-export interface LossCapability {
-  /**
-   * How token losses become one number. `sum`: over all tokens since the last step. `sequence-mean`: mean over each example's
-   * targets, then over examples. `weighted-sequence-mean`: each example's weighted mean, then the mean over examples; a common
-   * factor on weights has no effect there.
-   */
-  reduction: "sum" | "sequence-mean" | "weighted-sequence-mean";
-  /** Options beyond the clip range that have an effect. */
-  options: readonly ("dualClip" | "temperature")[];
-}
-
 export interface EngineCapabilities {
-  losses: Partial<Record<LossSpec["name"], LossCapability>>;
+  losses: {
+    readonly [Name in LossSpec["name"]]?: {
+      /**
+       * How token losses become one number. `sum`: over all tokens since the last step. `sequence-mean`: mean over each example's
+       * targets, then over examples. `weighted-sequence-mean`: each example's weighted mean, then the mean over examples; a common
+       * factor on weights has no effect there.
+       */
+      reduction: "sum" | "sequence-mean" | "weighted-sequence-mean";
+      /** Options beyond the clip range that have an effect. */
+      options: readonly ("dualClip" | "temperature")[];
+    };
+  };
   /** Sampled log-probabilities are of the distribution sampled from, or of the plain model at temperature 1. */
   logprobs: "sampled" | "model";
   fullParameter: boolean;
@@ -129,12 +129,6 @@ export interface Policy extends Sampler {
   close?(): Promise<void>;
 }
 
-/** What a training pass is asked for beyond its gradients. */
-export interface PassOptions {
-  /** Log-probabilities of targets that teach nothing too; an engine may otherwise leave them out, which saves work. */
-  everyLogprob?: boolean;
-}
-
 export interface ForwardResult {
   /** Log-probability of each target, at the loss's temperature; 0 where `forwardBackward` left it out. */
   logprobs: Float32Array[]; // [example][token]
@@ -153,27 +147,32 @@ export interface OptimizerStep {
   gradientClip?: number;
 }
 
-/** Where a saved state is: a folder on this machine, or an address that the engine's server understands. */
-export type StateRef = string;
-
 export interface Engine {
   readonly name: string;
   readonly capabilities: EngineCapabilities;
   forward(examples: readonly Example[], loss: LossSpec): Promise<ForwardResult>;
-  /** Sums gradients. A target of weight or advantage 0 may be left out of the result (`everyLogprob`). */
-  forwardBackward(examples: readonly Example[], loss: LossSpec, options?: PassOptions): Promise<ForwardResult>;
+  /**
+   * Sums gradients. An engine may leave log-probabilities of targets of weight or advantage 0 out of the result, which saves work, unless
+   * `everyLogprob` is set.
+   */
+  forwardBackward(
+    examples: readonly Example[],
+    loss: LossSpec,
+    options?: { everyLogprob?: boolean },
+  ): Promise<ForwardResult>;
   /** Applies the gradients summed since the last step; refused when a `forwardBackward` since then has failed. */
   optimStep(step: OptimizerStep): Promise<{ gradientNorm?: number }>;
   /** Gives the weights as they are now to the sampler; `pinned`: they stay as they are whatever is published later. */
   publish(options?: { pinned?: boolean }): Promise<Policy>;
   /**
    * Saves weights, optimizer and random state, all or nothing. An engine on this machine writes into `folder`; one elsewhere
-   * keeps the state under `name` (by default the folder's own name). The reference is what `loadState` takes.
+   * keeps the state under `name` (by default the folder's own name). The result, a folder or an address that the engine's server
+   * understands, is what `loadState` takes.
    */
-  saveState(folder: string, name?: string): Promise<StateRef>;
-  loadState(state: StateRef): Promise<void>;
+  saveState(folder: string, name?: string): Promise<string>;
+  loadState(state: string): Promise<void>;
   /** Deletes a saved state that the engine keeps elsewhere. */
-  deleteState?(state: StateRef): Promise<void>;
+  deleteState?(state: string): Promise<void>;
   /**
    * Writes the weights alone, in Hugging Face layout, as the numbers that the base model is stored in; `exact`: as all that training
    * knows, for weights that are averaged.

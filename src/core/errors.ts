@@ -5,52 +5,46 @@
  * A bad flag or a corrupt file stops the program before any work is done (`UsageError`, exit code 2).
  */
 
-/** Which part of the outside world, or which stage, failed. */
-export type Boundary =
-  | "usage"
-  | "model"
-  | "tool"
-  | "sandbox"
-  | "engine"
-  | "storage"
-  | "format"
-  | "grader"
-  | "record"
-  | "filter"
-  | "network"
-  | "aborted";
-
-/** What would help, as data: a setting of the call that failed. A library names it as an option, a command line as a flag. */
-export interface Hint {
-  /** In the library's spelling: `resume`. */
-  option: string;
-  /** The command line's spelling, where it is another word. */
-  flag?: string;
-  value?: string;
-  /** What it does there: "to continue it". */
-  purpose?: string;
-}
-
 export interface ErrorOptions {
   /** Trying the same call again may work (a 503, a timeout), as opposed to a call that can never work. */
   retryable?: boolean;
   cause?: unknown;
-  hint?: Hint;
+  /**
+   * What would help, as data: a setting of the call that failed (`resume`), its value, the command line's spelling where it is another
+   * word, and what it does there ("to continue it").
+   */
+  hint?: { option: string; flag?: string; value?: string; purpose?: string };
   /** A stable word to branch on; the boundary where none is given. */
   code?: string;
 }
 
+export type Hint = NonNullable<ErrorOptions["hint"]>;
+export type Boundary = CoaError["boundary"];
+
 /** An error that says which boundary broke, what was tried and what to do. */
 export class CoaError extends Error {
   override readonly name: string = "CoaError";
-  readonly boundary: Boundary;
+  /** Which part of the outside world, or which stage, failed. */
+  readonly boundary:
+    | "usage"
+    | "model"
+    | "tool"
+    | "sandbox"
+    | "engine"
+    | "storage"
+    | "format"
+    | "grader"
+    | "record"
+    | "filter"
+    | "network"
+    | "aborted";
   readonly code: string;
   readonly retryable: boolean;
-  readonly hint: Hint | undefined;
+  readonly hint: ErrorOptions["hint"];
   /** The message without the hint. */
   readonly problem: string;
 
-  constructor(boundary: Boundary, message: string, options: ErrorOptions = {}) {
+  constructor(boundary: CoaError["boundary"], message: string, options: ErrorOptions = {}) {
     const { hint, cause } = options;
     super(hint ? `${message}. ${hintAsOption(hint)}` : message, cause === undefined ? undefined : { cause });
     this.problem = message;

@@ -15,12 +15,10 @@ export type ChainEvent =
   | { type: "chain-end"; trajectory: Trajectory };
 
 /** Progress of long work; `done` of `total`, with whatever figures matter to the stage. */
-export interface ProgressEvent {
+export type OnProgress = (event: {
   stage: string;
   done: number;
   total?: number;
   /** A list is a curve so far; a terminal draws it small. */
   figures?: Record<string, number | string | readonly number[]>;
-}
-
-export type OnProgress = (event: ProgressEvent) => void;
+}) => void;

@@ -51,16 +51,14 @@ export type ContinueEvent =
       policyVersion?: number;
     };
 
-export interface ModelCapabilities {
-  tokens: boolean;
-  /** Whether it takes token masks (`allowedTokens`). */
-  grammar: "none" | "masks";
-  contextWindow?: number;
-}
-
 export interface Model {
   readonly name: string;
-  readonly capabilities: ModelCapabilities;
+  readonly capabilities: {
+    tokens: boolean;
+    /** Whether it takes token masks (`allowedTokens`). */
+    grammar: "none" | "masks";
+    contextWindow?: number;
+  };
   continue(request: ContinueRequest): AsyncIterable<ContinueEvent>;
   /** Exact where the model has its tokenizer here; callers estimate otherwise. */
   countTokens?(text: string): number;
@@ -79,15 +77,9 @@ export interface Model {
   close?(): Promise<void>;
 }
 
-export interface ChatTool {
-  name: string;
-  description: string;
-  parameters: JsonSchema;
-}
-
 export interface ChatRequest {
   messages: readonly Message[];
-  tools?: readonly ChatTool[];
+  tools?: readonly { name: string; description: string; parameters: JsonSchema }[];
   maxTokens?: number;
   temperature?: number;
   seed?: number;
@@ -96,6 +88,9 @@ export interface ChatRequest {
   signal?: AbortSignal;
   onDelta?: (text: string) => void;
 }
+
+/** One tool of a request. */
+export type ChatTool = NonNullable<ChatRequest["tools"]>[number];
 
 export interface ChatReply {
   text: string;

@@ -18,34 +18,32 @@ export interface SandboxRequest {
   signal?: AbortSignal;
 }
 
-export type SandboxVerdict = "ok" | "failed" | "timeout" | "memory" | "crashed";
-
 export interface SandboxResult {
-  verdict: SandboxVerdict;
+  verdict: "ok" | "failed" | "timeout" | "memory" | "crashed";
   exitCode: number | null;
   stdout: string;
   stderr: string;
   ms: number;
 }
 
-/** What separates hostile code from the machine. */
-export interface SandboxLevel {
-  /** `pyodide`, `bubblewrap`, `nsjail`, or a name of your own. */
-  kind: string;
-  /** `strong`: separate kernel namespaces or a remote machine. `moderate`: language runtime plus process permissions. */
-  strength: "strong" | "moderate";
-  /** What it does not contain on this machine, in plain words. */
-  caveats: string[];
-  /** What programs can't do in it though Python elsewhere can: a grader must not count that as a failure. */
-  cannot?: readonly ("deep recursion" | "large memory" | "threads")[];
-  /** How many times more processor time it takes than CPython does. */
-  slowdown?: number;
-}
-
 export interface Sandbox {
-  readonly level: SandboxLevel;
+  /** What separates hostile code from the machine. */
+  readonly level: {
+    /** `pyodide`, `bubblewrap`, `nsjail`, or a name of your own. */
+    kind: string;
+    /** `strong`: separate kernel namespaces or a remote machine. `moderate`: language runtime plus process permissions. */
+    strength: "strong" | "moderate";
+    /** What it does not contain on this machine, in plain words. */
+    caveats: string[];
+    /** What programs can't do in it though Python elsewhere can: a grader must not count that as a failure. */
+    cannot?: readonly ("deep recursion" | "large memory" | "threads")[];
+    /** How many times more processor time it takes than CPython does. */
+    slowdown?: number;
+  };
   readonly languages: readonly SandboxRequest["language"][];
   run(request: SandboxRequest): Promise<SandboxResult>;
   endSession?(sessionKey: string): void;
   close(): Promise<void>;
 }
+
+export type SandboxLevel = Sandbox["level"];

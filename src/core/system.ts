@@ -14,14 +14,6 @@ export interface CriticalPath {
   ms: number;
 }
 
-export interface SystemRunOptions {
-  /** Which of several samples of the same task this is. */
-  sample: number;
-  /** The same for the same evaluation seed, task and sample. */
-  seed: number;
-  signal?: AbortSignal;
-}
-
 /** What a system did for one task. */
 export interface SystemResult {
   answer: string | null;
@@ -50,5 +42,14 @@ export interface System {
   readonly topology?: string;
   /** What it is in full, as plain data: model, profile, tools, sampling. A figure is never shown for another identity. */
   readonly identity?: Readonly<Record<string, unknown>>;
-  run(task: Task, options: SystemRunOptions): Promise<SystemResult>;
+  run(
+    task: Task,
+    options: {
+      /** Which of several samples of the same task this is. */
+      sample: number;
+      /** The same for the same evaluation seed, task and sample. */
+      seed: number;
+      signal?: AbortSignal;
+    },
+  ): Promise<SystemResult>;
 }

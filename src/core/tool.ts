@@ -58,18 +58,16 @@ export interface ToolDefinition {
   stateful?: boolean;
 }
 
-export type Execute<Schema extends z.ZodType> = (
-  input: z.output<Schema>,
-  context: ToolContext,
-) => Promise<unknown> | unknown;
-
 /**
  * Defines a tool from a zod schema; the input type of its function follows from it. The AI SDK's words (`inputSchema`,
  * `execute`) mean the same as ours (`input`, `run`).
  */
 export function defineTool<Schema extends z.ZodType>(
-  definition: ToolDefinition &
-    ({ input: Schema; run: Execute<Schema> } | { inputSchema: Schema; execute: Execute<Schema> }),
+  definition: Pick<Tool, "name" | "description" | "timeoutMs" | "stateful"> &
+    (
+      | { input: Schema; run: Tool<z.output<Schema>>["execute"] }
+      | { inputSchema: Schema; execute: Tool<z.output<Schema>>["execute"] }
+    ),
 ): Tool<z.output<Schema>> {
   const { name, description, timeoutMs, stateful } = definition;
   const [schema, execute] =

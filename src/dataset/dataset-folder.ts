@@ -72,7 +72,7 @@ export interface BuildDatasetOptions extends Omit<ExampleOptions, "weightOf"> {
   weights?: Record<string, number>;
   /** Where the trajectories came from, for the manifest. @internal */
   inputs?: readonly Lineage[];
-  /** What people decided about the chains (`readAnnotations`): dropped ones are left out, edited ones have their new words. */
+  /** What people decided about the chains (`readAnnotations`): dropped ones are left out, edited ones have their new words. @internal */
   annotations?: ChainVerdicts;
   /** Profiles that edits are checked against, by name; a chain's own comes first. The built-in ones by default. @internal */
   profiles?: NamedProfiles;

@@ -10,13 +10,6 @@ export {
   type DatasetManifest,
   openDataset,
 } from "./dataset-folder.ts";
-export { type ExportFormat, type ExportOptions, type ExportResult, exportDataset } from "./export/export-dataset.ts";
-export { type ChainVerdict, type ChainVerdicts, readAnnotations } from "./read-annotations.ts";
+export { type ExportOptions, exportDataset } from "./export/export-dataset.ts";
 export { sequenceToExample, type TrainingSequence } from "./training-sequence.ts";
-export {
-  type DropReason,
-  type ExampleOptions,
-  rolloutToExamples,
-  type SequenceResult,
-  trajectoryToExample,
-} from "./trajectory-to-example.ts";
+export { type ExampleOptions, rolloutToExamples, trajectoryToExample } from "./trajectory-to-example.ts";

@@ -101,7 +101,7 @@ export function trajectoryToExample(
   options: ExampleOptions = {},
 ):
   | { example: Example; sequence: TrainingSequence; dropped?: undefined }
-  | { example?: undefined; sequence?: undefined; dropped: SequenceResult["dropped"] & {} } {
+  | { example?: undefined; sequence?: undefined; dropped: { id: string; reason: string; detail: string } } {
   const result = trajectoryToSequence(trajectory, tokenizer, options);
   if (!result.sequence) return { dropped: result.dropped };
   return { example: sequenceToExample(result.sequence), sequence: result.sequence };

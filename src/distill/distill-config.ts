@@ -5,9 +5,10 @@
 import { loadModule } from "../base/files/load-module.ts";
 import type { Grader } from "../core/grader.ts";
 import type { ToolDescription } from "../core/profile.ts";
+import type { Task } from "../core/task.ts";
 import type { Profile } from "../language/profile.ts";
 import type { LayoutOptions } from "./chain-draft.ts";
-import { type ContaminationOptions, contaminationStage } from "./stages/contamination.ts";
+import { contaminationStage } from "./stages/contamination.ts";
 import {
   completenessStage,
   complexityStage,
@@ -15,7 +16,7 @@ import {
   correctnessStage,
   redundancyStage,
 } from "./stages/quality.ts";
-import { lengthStage, type ReflectionOptions, reflectionStage } from "./stages/sampling.ts";
+import { lengthStage, reflectionStage } from "./stages/sampling.ts";
 import type { Stage } from "./stages/stage.ts";
 
 export interface DistillConfig extends LayoutOptions {
@@ -28,9 +29,11 @@ export interface DistillConfig extends LayoutOptions {
   minInteractions?: number;
   /** What to do where nothing can be graded by (default: drop). */
   ungraded?: "drop" | "keep";
-  reflection?: ReflectionOptions;
+  /** `keepWithout`: share of chains without a reflection that stay (default 0.5); `required`: kinds of tasks whose chains must reflect (default math and code). */
+  reflection?: { keepWithout?: number; required?: readonly Task["kind"][]; seed?: number };
   maxTokens?: number;
-  contamination?: Omit<ContaminationOptions, "questions"> & { questions?: string[] };
+  /** Chains that repeat these questions or read these addresses are dropped; `size` words of a sequence (default 8), `share` of a question's sequences (default 0.8). */
+  contamination?: { questions?: string[]; blockedUrls?: readonly string[]; size?: number; share?: number };
   /** How many times chains that correct themselves are written (default 2; 1 = no up-sampling). */
   correctionCopies?: number;
   /** Chains at least this similar to an earlier one are dropped (default 0.95; 1.1 = never). */

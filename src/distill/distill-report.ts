@@ -2,7 +2,7 @@
  * What a distillation did, as data: how many chains entered and left each stage and why, what they cost before and after,
  * what they look like, and everything that was broken. Made from the journal of outcomes alone.
  */
-import type { DistillReport, DroppedSample, StageReport, TokenReport } from "../report/distill-report.ts";
+import type { DistillReport, DroppedSample, TokenReport } from "../report/distill-report.ts";
 import type { ChainFacts, RecordOutcome } from "./judge-record.ts";
 
 /** One line of the journal: what became of one input line. */
@@ -69,7 +69,7 @@ export function reportTally(profile: string, inputs: readonly string[], stageNam
     finish({ copies, samples }) {
       const report = keptReport([...keptFacts.values()], families);
       let left = records;
-      const stageReports = [...stages].map(([name, { dropped, reasons }]): StageReport => {
+      const stageReports = [...stages].map(([name, { dropped, reasons }]): DistillReport["stages"][number] => {
         const entered = left;
         left -= dropped;
         return { name, entered, dropped, reasons: Object.fromEntries([...reasons].sort((a, b) => b[1] - a[1])) };

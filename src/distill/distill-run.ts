@@ -33,16 +33,10 @@ export interface DistillRunOptions extends LayoutOptions {
   countTokens?: (text: string) => number;
 }
 
-/** Why a run could not be converted: the rule, and the step of the run where it happened. */
-export interface ConversionFailure {
-  rule: string;
-  step: string;
-  message: string;
-}
-
+/** A chain, or why a run could not be converted: the rule, and the step of the run where it happened. */
 export type Conversion =
   | { trajectory: Trajectory; failure?: undefined }
-  | { trajectory?: undefined; failure: ConversionFailure };
+  | { trajectory?: undefined; failure: { rule: string; step: string; message: string } };
 
 export const distillRunNames = optionNames<DistillRunOptions>()(
   "toolTags fill leadingSpace profile systemPrompt tools countTokens",

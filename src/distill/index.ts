@@ -2,8 +2,6 @@
 
 export { type DistillOptions, distill } from "./distill.ts";
 export type { DistillConfig, DistillPlugins } from "./distill-config.ts";
-export { type Conversion, type ConversionFailure, type DistillRunOptions, distillRun } from "./distill-run.ts";
-export { type ProposedProfile, proposeProfile } from "./propose-profile.ts";
-export type { ContaminationOptions } from "./stages/contamination.ts";
-export type { ReflectionOptions } from "./stages/sampling.ts";
+export { type Conversion, type DistillRunOptions, distillRun } from "./distill-run.ts";
+export { proposeProfile } from "./propose-profile.ts";
 export { defineFilter, type Stage, type StageContext, type StageVerdict } from "./stages/stage.ts";

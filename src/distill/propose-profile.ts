@@ -13,12 +13,6 @@ import { multiProfile } from "../language/profiles.ts";
 import { withTools } from "../language/with-tools.ts";
 import { type Move, readMoves } from "./read-moves.ts";
 
-export interface ProposedProfile {
-  profile: Profile;
-  /** The tools that were called, as the recording describes them. */
-  tools: ToolDescription[];
-}
-
 /** What the runs of a recording show. */
 interface Seen {
   runs: number;
@@ -32,7 +26,7 @@ interface Seen {
 export async function proposeProfile(
   runs: Iterable<TeamRun> | AsyncIterable<TeamRun>,
   name = "recorded",
-): Promise<ProposedProfile> {
+): Promise<{ profile: Profile; tools: ToolDescription[] }> {
   const seen: Seen = { runs: 0, plans: 0, reviews: [], verdicts: [], mostAtOnce: 1, tools: new Map() };
   for await (const run of runs) {
     seen.runs++;

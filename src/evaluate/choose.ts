@@ -7,22 +7,16 @@ import type { SystemResult } from "../core/system.ts";
 import type { Task } from "../core/task.ts";
 import { emptyUsage, type Usage } from "../core/usage.ts";
 
-/** One of several answers, with what is known about its run. */
-export type Candidate = Pick<SystemResult, "answer" | "check" | "run">;
-
-export interface Choice {
-  /** Index of the chosen candidate; null where none has an answer. */
-  index: number | null;
-  reason: string;
-  usage: Usage;
-}
-
-/** Chooses among several answers to one task. */
+/** Chooses among several answers to one task: the index of one, or null where none has an answer. */
 export type Choose = (
   task: Task,
-  candidates: readonly Candidate[],
+  candidates: readonly Pick<SystemResult, "answer" | "check" | "run">[],
   options: { signal?: AbortSignal },
-) => Promise<Choice> | Choice;
+) => Promise<{ index: number | null; reason: string; usage: Usage }>;
+
+/** One of several answers, with what is known about its run. */
+export type Candidate = Parameters<Choose>[1][number];
+export type Choice = Awaited<ReturnType<Choose>>;
 
 /**
  * The answer given most often; of equals the one whose run broke fewer rules, then the first. The grader says which

@@ -1,8 +1,7 @@
 /** What a run counts as in an evaluation, whoever made it. */
 
 import { CoaError } from "../core/errors.ts";
-import type { System, SystemResult, SystemRunOptions } from "../core/system.ts";
-import type { Task } from "../core/task.ts";
+import type { System, SystemResult } from "../core/system.ts";
 import type { TeamRun } from "../core/team-run.ts";
 import type { Trajectory } from "../core/trajectory.ts";
 import { chainPath, teamPath } from "./critical-path.ts";
@@ -12,7 +11,7 @@ export function defineSystem(definition: {
   name: string;
   topology?: string;
   identity?: Readonly<Record<string, unknown>>;
-  run(task: Task, options: SystemRunOptions): Promise<Trajectory | TeamRun | SystemResult>;
+  run(...call: Parameters<System["run"]>): Promise<Trajectory | TeamRun | SystemResult>;
 }): System {
   const { name, topology, identity } = definition;
   return {

@@ -10,6 +10,7 @@ import * as root from "../index.ts";
 import * as models from "../models/index.ts";
 import * as tasks from "../tasks/index.ts";
 import * as tools from "../tools/index.ts";
+import { bareSystem } from "./bare-system.ts";
 import * as evaluate from "./index.ts";
 
 const coa = { ...root, ...files, ...graders, ...models, ...tasks, ...tools, ...evaluate };
@@ -28,7 +29,7 @@ describe("evaluation from outside", () => {
           usage: { promptTokens: 5, completionTokens: 2 },
         }),
       };
-      const system = coa.bareSystem({ model, price: { input: 1, output: 2 }, clock: () => 0 });
+      const system = bareSystem({ model, price: { input: 1, output: 2 }, clock: () => 0 });
       const { summary } = await coa.runEvaluation(tasks, system, { folder, grader: coa.taskGrader(), samples: 2 });
       assert.equal(summary.success.value, 1);
       assert.equal(summary.perTask.billedTokens, 7);
@@ -36,7 +37,6 @@ describe("evaluation from outside", () => {
       const stored = await coa.readEvaluation(folder);
       const comparison = coa.compareEvaluations([stored]);
       assert.match(coa.comparisonTable(comparison), /100\.0 %/);
-      assert.match(await coa.comparisonReport([stored], comparison), /<!doctype html>/);
     } finally {
       await rm(folder, { recursive: true, force: true });
     }
@@ -44,12 +44,10 @@ describe("evaluation from outside", () => {
 
   it("offers every grader", async () => {
     assert.equal((await coa.gradeMath(["1/2"], "0.5")).correct, true);
-    assert.equal(coa.gradeQa(["Paris"], "paris").correct, true);
     assert.equal(
       (await coa.taskGrader()(coa.defineTask({ id: "t", question: "q", answers: ["x"] }), "X")).correct,
       true,
     );
-    assert.equal(typeof coa.gradeCode, "function");
     assert.equal(typeof coa.judgeGrader, "function");
     assert.equal(coa.passAtK(2, 1, 1), 0.5);
     assert.equal(coa.comparePaired([0], [0]).pValue, 1);

@@ -83,7 +83,7 @@ export function quantile(sorted: readonly number[], share: number): number {
 export function comparePaired(
   first: readonly number[],
   second: readonly number[],
-  options: BootstrapOptions = {},
+  options: { level?: number; resamples?: number; seed?: number } = {},
 ): PairedComparison {
   if (first.length !== second.length)
     throw new RangeError(`pairs need equal lengths: ${first.length} and ${second.length}`);

@@ -7,7 +7,7 @@ import { type CodeGradeOptions, defaultTimeLimitMs, gradeCode } from "./code/gra
 import { gradeGaia } from "./grade-gaia.ts";
 import { type AnswerParts, gradeQa } from "./grade-qa.ts";
 import { gradeMath } from "./math/grade-math.ts";
-import { type Scoring, scorerOf } from "./scorers.ts";
+import { scorerOf } from "./scorers.ts";
 
 export interface GradeTaskOptions {
   /** Decides tasks of kind `judge`; without it they can't be decided unless the answer matches word for word. */
@@ -15,9 +15,10 @@ export interface GradeTaskOptions {
   /** Runs programs; tasks of kind `code` need it. */
   sandbox?: Sandbox;
   /** The benchmark's own rule (the default), or ours where that is stricter. */
-  scoring?: Scoring;
+  scoring?: "official" | "strict";
   /** How an answer with several parts (`a | b`) is read; the first counts unless told. @internal */
   parts?: AnswerParts;
+  /** @internal */
   code?: Omit<CodeGradeOptions, "sandbox" | "signal">;
   signal?: AbortSignal;
 }

@@ -9,12 +9,12 @@ import type { Profile } from "../core/profile.ts";
 import { type Trajectory, trajectoryText } from "../core/trajectory.ts";
 import { validateSegments } from "../language/validate.ts";
 
-/** `reference`: every code call is fenced as the reference wants it. `strict`: the chain breaks no rule of its profile. */
-export type FormatRule = { rule: "reference" } | { rule: "strict"; profile: Profile };
-
 export interface RewardOptions {
-  /** Multiply by 0 where the chain is not in this form. */
-  format?: FormatRule;
+  /**
+   * Multiply by 0 where the chain is not in this form. `reference`: every code call is fenced as the reference wants it. `strict`: the
+   * chain breaks no rule of its profile.
+   */
+  format?: { rule: "reference" } | { rule: "strict"; profile: Profile };
   /** Longest response in tokens, and what becomes of a longer one; `punish` unless told. */
   overlong?: {
     tokens: number;
@@ -56,7 +56,7 @@ function wasCut(trajectory: Trajectory, limit: number): boolean {
   return trajectory.ending.reason === "limit" || trajectory.usage.completionTokens >= limit;
 }
 
-function inForm(trajectory: Trajectory, format: FormatRule): boolean {
+function inForm(trajectory: Trajectory, format: NonNullable<RewardOptions["format"]>): boolean {
   if (format.rule === "strict") return validateSegments(format.profile, trajectory.segments).length === 0;
   return inReferenceForm(trajectoryText(trajectory.segments));
 }

@@ -36,7 +36,7 @@ export interface WorldOptions {
   /** How many pages, 20 to 90,000; 600 by default. */
   pages?: number;
   /** `train` by default; `test` worlds share neither names nor numbers with it. */
-  split?: Split;
+  split?: "train" | "test";
   /** Share of names of cities, companies and rivers that several of them have; 0.25 by default. */
   homonyms?: number;
   /** Another world from the same names: other pages and facts. 0 by default. */

@@ -17,12 +17,9 @@ import { openings } from "./relations.ts";
 import type { Specialist } from "./scripted-specialists.ts";
 import { ownResults, ownTask, questionIn, transcriptEvents } from "./transcript.ts";
 
-/** Which wordings questions have: those of training, or those that only tests have. */
-export type Wordings = "seen" | "new";
-
 const newOnes = { asks: 3, names: 2 } as const;
 
-function worded(relation: Entity["facts"][number]["relation"], how: keyof typeof newOnes, which: Wordings) {
+function worded(relation: Entity["facts"][number]["relation"], how: keyof typeof newOnes, which: "seen" | "new") {
   const all = wordings[relation][how];
   return which === "seen" ? all.slice(0, -newOnes[how]) : all.slice(-newOnes[how]);
 }
@@ -74,7 +71,7 @@ const called = (text: string) => `the ${/ is an? (\w+)\./.exec(text)?.[1]}`;
 const fill = (wording: string, subject: string, value = "") => wording.replace("{s}", subject).replace("{v}", value);
 
 /** Questions of one and two look-ups in turn; pairs of relations whose sum of places divides by five are asked in tests alone. */
-export function lookUpTasks(world: World, options: { count: number; wordings: Wordings; seed?: number }): Task[] {
+export function lookUpTasks(world: World, options: { count: number; wordings: "seen" | "new"; seed?: number }): Task[] {
   const { seed = 0, wordings: which, count } = options;
   const random = seededRandom("look-ups", JSON.stringify(world.options), which, seed);
   const tasks = new Map<string, Task>();

@@ -14,15 +14,13 @@ import { scriptedManager } from "./scripted-manager.ts";
 import { scriptedCodeAgent, scriptedReader, scriptedSearchAgent } from "./scripted-workers.ts";
 import { misread, type Understood, understandQuestion } from "./understand-question.ts";
 
-/** What a specialist says: text, thoughts beside it, and calls. */
-export interface Played {
+/** Plays one role: a function from what a model would see to what a model would say. */
+export type Specialist = (request: ChatRequest) => {
   text?: string;
   reasoning?: string;
   toolCalls?: { name: string; input: unknown }[];
-}
-
-/** Plays one role: a function from what a model would see to what a model would say. */
-export type Specialist = (request: ChatRequest) => Played;
+};
+export type Played = ReturnType<Specialist>;
 
 export interface SpecialistOptions {
   /** Share of runs in which the question is misread; 0 by default. */
@@ -36,10 +34,10 @@ export interface SpecialistOptions {
   wide?: boolean;
 }
 
-export type SpecialistRole = "manager" | "search" | "reader" | "code" | "reflector" | "verifier";
-
 /** The six roles of the team, played by scripts. */
-export function scriptedSpecialists(options: SpecialistOptions = {}): Record<SpecialistRole, Specialist> {
+export function scriptedSpecialists(
+  options: SpecialistOptions = {},
+): Record<"manager" | "search" | "reader" | "code" | "reflector" | "verifier", Specialist> {
   const { imperfect = 0, seed = 0, wide = false } = options;
   const understandFor =
     (request: ChatRequest) =>

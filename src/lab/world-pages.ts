@@ -28,13 +28,6 @@ export function pageSentences(world: World, entity: Entity): string[] {
   return entity.doubt ? [...said, entity.doubt] : said;
 }
 
-export interface WorldDocument {
-  id: string;
-  title: string;
-  text: string;
-  url: string;
-}
-
 /**
  * How a search index over a world should rank: titles count most, and the order of things of one name says nothing
  * about them.
@@ -42,7 +35,7 @@ export interface WorldDocument {
 export const worldIndexOptions = { titleBoost: 8, b: 0 } as const;
 
 /** Every page as a document for a search index; addresses as chains see them. */
-export function worldDocuments(world: World): WorldDocument[] {
+export function worldDocuments(world: World): { id: string; title: string; text: string; url: string }[] {
   return Array.from(world.byPage.values(), (entity) => ({
     id: String(entity.page),
     title: entity.name,

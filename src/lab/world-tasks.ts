@@ -25,7 +25,7 @@ const allFamilies: readonly Family[] = [...families, ...longFamilies, "both"];
 export interface WorldTaskOptions {
   count: number;
   /** In turn, so that they are balanced; all five by default. */
-  families?: readonly Family[];
+  families?: readonly ("hop1" | "hop2" | "hop3" | "hop4" | "hop5" | "arith" | "mixed" | "both")[];
   /** Another seed gives other questions about the same world; 0 by default. */
   seed?: number;
 }

@@ -2,5 +2,4 @@
 
 export { chatTemplateOf } from "../tokenizers/chat-template.ts";
 export { engineModel } from "./engine-model.ts";
-export { type PulledModel, type PullOptions, pullModel } from "./hub/pull-model.ts";
-export { type ContinueMode, type OpenAICompatibleOptions, openaiCompatible } from "./openai-compatible.ts";
+export { type OpenAICompatibleOptions, openaiCompatible } from "./openai-compatible.ts";

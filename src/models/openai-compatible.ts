@@ -26,8 +26,6 @@ import {
   specialsIn,
 } from "./server-kind.ts";
 
-export type ContinueMode = "completions" | "continue" | "turns";
-
 export interface OpenAICompatibleOptions extends HttpOptions {
   /** With the version: `http://localhost:8000/v1`; the word `openai` is OpenAI's own. By default `OPENAI_BASE_URL`. */
   baseURL?: string;
@@ -35,7 +33,7 @@ export interface OpenAICompatibleOptions extends HttpOptions {
   model?: string;
   /** By default `OPENAI_API_KEY`. */
   apiKey?: string;
-  mode?: ContinueMode | "auto";
+  mode?: "completions" | "continue" | "turns" | "auto";
   /** What the server is, where it does not say so itself. @internal */
   server?: ServerKind;
   /** The model's chat template, for raw completions. @internal */
@@ -61,16 +59,18 @@ export interface Connection {
   /** Known after `prepare`. */
   facts: ServerFacts;
   model: string;
-  mode: ContinueMode;
+  mode: "completions" | "continue" | "turns";
   /** Set where ids are sent and returned. */
   tokenizer: Tokenizer | undefined;
   headers(sessionKey: string | undefined): Record<string, string>;
 }
 
-export function openaiCompatible(
-  options: OpenAICompatibleOptions = {},
-): Model &
-  ChatModel & { readonly mode: ContinueMode; prepare(signal?: AbortSignal): Promise<void>; close(): Promise<void> } {
+export function openaiCompatible(options: OpenAICompatibleOptions = {}): Model &
+  ChatModel & {
+    readonly mode: Exclude<OpenAICompatibleOptions["mode"], "auto" | undefined>;
+    prepare(signal?: AbortSignal): Promise<void>;
+    close(): Promise<void>;
+  } {
   checkOptions("openaiCompatible", options, names);
   const baseURL = addressOf(options.baseURL ?? env["OPENAI_BASE_URL"]);
   const apiKey = options.apiKey ?? env["OPENAI_API_KEY"];

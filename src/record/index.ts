@@ -1,7 +1,4 @@
 /** Recording any multi-agent system. Every export is named here, one by one; what is not here is not public. */
-export { type Redact, redactSecrets } from "../base/redact/redact.ts";
-export type { BudgetOptions } from "./budget.ts";
-export { type Collector, type CollectorOptions, startCollector } from "./collector/start-collector.ts";
 export { type ImportOptions, importFiles } from "./import-file.ts";
 export { type ProxyOptions, type RecordingProxy, startProxy } from "./proxy/start-proxy.ts";
 export { readRecordings } from "./recordings.ts";

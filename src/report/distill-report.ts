@@ -1,15 +1,6 @@
 /** What a distillation did, as data: what reports draw and the studio shows. */
 import type { Trajectory } from "../core/trajectory.ts";
 
-/** How many chains entered a stage and left it, and why. */
-export interface StageReport {
-  name: string;
-  entered: number;
-  dropped: number;
-  /** Dropped, by reason, most frequent first. */
-  reasons: Record<string, number>;
-}
-
 /** Tokens of kept chains beside what the teams spent on the same tasks, for one topology. */
 export interface TokenReport {
   topology: string;
@@ -33,7 +24,8 @@ export interface DistillReport {
   profile: string;
   inputs: readonly string[];
   records: number;
-  stages: StageReport[];
+  /** How many chains entered each stage and left it, by reason, most frequent first. */
+  stages: { name: string; entered: number; dropped: number; reasons: Record<string, number> }[];
   kept: number;
   /** Further copies of chains that correct themselves. */
   copies: number;

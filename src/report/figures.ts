@@ -49,18 +49,15 @@ export interface Costs {
   formatErrors?: number;
 }
 
-export interface GroupFigures {
+/** The figures of one system on one set of tasks. */
+export interface Summary {
+  version: 1;
   tasks: number;
   success: Estimate;
   /** Mean of one run of one task, over the runs that were made. */
   perTask: Costs;
   /** Null where there was no success to divide by. */
   perSuccess: Costs | null;
-}
-
-/** The figures of one system on one set of tasks. */
-export interface Summary extends GroupFigures {
-  version: 1;
   system: string;
   topology?: string;
   /** Which model, profile, tools and sampling it is, in a line. */
@@ -96,9 +93,10 @@ export interface Summary extends GroupFigures {
   replayed?: { calls: number; missing: number };
   toolCalls: Record<string, number>;
   tokensByRole: Record<string, number>;
-  byFamily: Record<string, GroupFigures>;
-  byLevel: Record<string, GroupFigures>;
+  byFamily: Record<string, Pick<Summary, "tasks" | "success" | "perTask" | "perSuccess">>;
+  byLevel: Summary["byFamily"];
 }
+export type GroupFigures = Summary["byFamily"][string];
 
 export interface ComparisonRow {
   system: string;

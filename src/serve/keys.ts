@@ -12,7 +12,7 @@ import type { Counts } from "./store/counts.ts";
 
 const amount = z.number().positive().optional();
 
-const keySchema = z.object({
+export const keySchema = z.object({
   key: z.string().min(8),
   /** For logs and metrics; the key itself is never shown. */
   name: z.string().optional(),

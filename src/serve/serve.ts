@@ -4,30 +4,24 @@
  * more, lets what is under way end within a time, tells the rest that it stops, and closes.
  */
 
-import { type Listening, listen } from "../base/http/listen.ts";
+import { listen } from "../base/http/listen.ts";
 import { Refusal } from "../base/http/refusal.ts";
 import { checkOptions, optionNames } from "../base/work/check-options.ts";
 import { sleep } from "../base/work/limiter.ts";
 import type { ServedHandler } from "./served-handler.ts";
-
-export interface PortOptions {
-  /** 0 takes a free one. */
-  port?: number;
-  host?: string;
-}
 
 const stopping = new Refusal(503, "the server is stopping", {
   code: "server_stopping",
   headers: { "retry-after": "5" },
 });
 
-const serveNames = optionNames<PortOptions>()("port host");
+const serveNames = optionNames<{ port?: number; host?: string }>()("port host");
 
-/** Puts a handler on a port; resolves when it accepts requests. */
+/** Puts a handler on a port, a free one by default; resolves when it accepts requests. */
 export async function serve(
   served: ServedHandler,
-  options: PortOptions = {},
-): Promise<Pick<Listening, "origin" | "port" | "pending"> & { stop(maxMs: number, graceMs?: number): Promise<void> }> {
+  options: { port?: number; host?: string } = {},
+): Promise<{ origin: string; port: number; pending(): number; stop(maxMs: number, graceMs?: number): Promise<void> }> {
   checkOptions("serve", options, serveNames);
   const listening = await listen(served, options);
   return {

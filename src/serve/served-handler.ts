@@ -2,19 +2,20 @@
  * What the servers for apps and trainers share: keys with quotas, health, readiness and metrics, answers that are given
  * again under one idempotency key, and the end of accepting. The rest is the guard's.
  */
+import type { z } from "zod";
 import { packageVersion } from "../base/files/package-version.ts";
 import { type Guarded, type GuardSettings, guarded, logFault } from "../base/http/guard.ts";
 import { replyJson } from "../base/http/handler.ts";
 import { apiErrorBody } from "./api-error.ts";
 import type { Endpoint } from "./endpoint.ts";
 import { idempotentReplies } from "./idempotent-replies.ts";
-import { type Callers, callers, type ServeKey } from "./keys.ts";
+import { type Callers, callers, type keySchema } from "./keys.ts";
 import { type Metrics, metrics } from "./metrics.ts";
 import { openServeStore, type ServeStore } from "./store/open-store.ts";
 
 export interface ServeOptions extends Omit<GuardSettings, "keys"> {
   /** API keys; without any there is no authentication. */
-  keys?: readonly ServeKey[];
+  keys?: readonly z.infer<typeof keySchema>[];
   /** Largest body of a request; 20 MB by default. */
   maxBodyBytes?: number;
 }

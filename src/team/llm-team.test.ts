@@ -7,7 +7,7 @@ import { teamRunSchema } from "../core/team-run.ts";
 import type { JsonSchema } from "../core/tool.ts";
 import { createWorld } from "../lab/create-world.ts";
 import { memoryLabTools } from "../lab/memory-lab-tools.ts";
-import { type SpecialistRole, scriptedSpecialists } from "../lab/scripted-specialists.ts";
+import { scriptedSpecialists } from "../lab/scripted-specialists.ts";
 import { worldTasks } from "../lab/world-tasks.ts";
 import { openaiCompatible } from "../models/openai-compatible.ts";
 import * as instructions from "./instructions.ts";
@@ -38,7 +38,7 @@ interface Counts {
 }
 
 const players = scriptedSpecialists();
-const roles: Record<string, SpecialistRole> = {
+const roles: Record<string, keyof ReturnType<typeof scriptedSpecialists>> = {
   [instructions.managerInstructions]: "manager",
   [instructions.searchInstructions]: "search",
   [instructions.readerInstructions]: "reader",

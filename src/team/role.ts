@@ -7,19 +7,13 @@ import { type CountTokens, estimateTokens, requestTokens } from "../base/count/t
 import { messageOf } from "../core/errors.ts";
 import type { ChatModel, ChatReply, ChatRequest } from "../core/model.ts";
 
-/** What a function that plays a role may return: the text alone, or text with thoughts and calls. */
+/** What a function that plays a role returns: the text alone, or text with thoughts (recorded, never sent on) and calls. */
 export type RoleReply =
   | string
-  | {
-      text?: string;
-      /** Thoughts: kept in the record, never sent on. */
-      reasoning?: string;
-      toolCalls?: readonly { name: string; input: unknown }[];
-    };
+  | { text?: string; reasoning?: string; toolCalls?: readonly { name: string; input: unknown }[] };
 
-export type RoleFunction = (request: ChatRequest) => RoleReply | Promise<RoleReply>;
-
-export type RolePlayer = ChatModel | RoleFunction;
+export type RolePlayer = ChatModel | ((request: ChatRequest) => RoleReply | Promise<RoleReply>);
+export type RoleFunction = Exclude<RolePlayer, ChatModel>;
 
 /** A player as a chat model: functions get a name, call ids, and their tokens counted. */
 export function asChatModel(player: RolePlayer, countTokens: CountTokens = estimateTokens): ChatModel {

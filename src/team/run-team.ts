@@ -5,7 +5,7 @@
  */
 
 import { randomUUID } from "node:crypto";
-import { type CountTokens, estimateTokens } from "../base/count/token-estimate.ts";
+import { estimateTokens } from "../base/count/token-estimate.ts";
 import { checkOptions, optionNames } from "../base/work/check-options.ts";
 import { steadyNow } from "../base/work/steady-clock.ts";
 import { errorEnding } from "../core/ending.ts";
@@ -18,14 +18,12 @@ import { priceOf } from "../core/usage.ts";
 import { plainFor, toolText } from "../language/observation.ts";
 import { defaultStyle } from "../language/profile.ts";
 import { smallTeam, standardTeam, type TeamMember } from "./agents.ts";
-import { createMeter, type TeamBudget } from "./budget.ts";
+import { createMeter } from "./budget.ts";
 import { manage, type Outcome } from "./manage.ts";
 import { recordRun } from "./record-run.ts";
 import { asChatModel, type RolePlayer } from "./role.ts";
 import { takeTurns } from "./take-turns.ts";
-import type { TeamEvent, TeamLimits, WorkSession } from "./work-session.ts";
-
-export type TeamTopology = "agents-as-tools" | "handoff" | "in-turn";
+import type { TeamEvent, WorkSession } from "./work-session.ts";
 
 export interface TeamOptions {
   /** Who plays which role; `default` plays the rest. */
@@ -36,7 +34,7 @@ export interface TeamOptions {
    * `in-turn` (one shared history, the rules say whose turn it is). Default `in-turn` for a model whose name says that it
    * has at most four billion weights, `agents-as-tools` for others.
    */
-  topology?: TeamTopology;
+  topology?: "agents-as-tools" | "handoff" | "in-turn";
   /** The members; the standard or the small team over the tools by default. */
   team?: readonly TeamMember[];
   planning?: {
@@ -49,10 +47,20 @@ export interface TeamOptions {
   reviewInterval?: number;
   /** Whether a verifier must accept the answer; true by default. */
   verify?: boolean;
-  budget?: TeamBudget;
-  limits?: Partial<TeamLimits>;
+  /** Never exceeded; tokens are prompt and completion tokens of all calls, exact where they can be counted beforehand. */
+  budget?: { modelCalls?: number; toolCalls?: number; tokens?: number; costUsd?: number; wallMs?: number };
+  limits?: {
+    managerSteps?: number;
+    agentSteps?: number;
+    replans?: number;
+    maxTokens?: number;
+    /** Of one tool's output; the middle of a longer one is cut out. */
+    outputCharacters?: number;
+    /** Of the manager's history; beyond it older messages are replaced by a summary. */
+    historyCharacters?: number;
+  };
   /** Of models without a tokenizer of their own and of functions; an estimate by default. */
-  countTokens?: CountTokens;
+  countTokens?: (text: string) => number;
   /** Dollars per million tokens: of all models, or by model name. */
   prices?: Prices;
   temperature?: number;
@@ -71,7 +79,7 @@ const standardTeams = new WeakMap<readonly Tool[], readonly TeamMember[]>();
 /** The names inside those options of a team that have options. */
 export const teamParts = {
   planning: optionNames<NonNullable<TeamOptions["planning"]>>()("survey interval"),
-  budget: optionNames<TeamBudget>()("modelCalls toolCalls tokens costUsd wallMs"),
+  budget: optionNames<NonNullable<TeamOptions["budget"]>>()("modelCalls toolCalls tokens costUsd wallMs"),
 };
 
 const runTeamNames = optionNames<TeamOptions>()(
@@ -98,7 +106,10 @@ export async function runTeam(task: Task, options: TeamOptions): Promise<TeamRun
 }
 
 /** The topology that the model which leads the team can play, by the size in its name ("qwen2.5-coder-1.5b", "135M"). */
-export function defaultTopology({ team, roles }: Pick<TeamOptions, "team" | "roles">): TeamTopology {
+export function defaultTopology({
+  team,
+  roles,
+}: Pick<TeamOptions, "team" | "roles">): NonNullable<TeamOptions["topology"]> {
   const [, size, unit] = /(?:^|[^a-z0-9.])(\d+(?:\.\d+)?)([bm])(?![a-z0-9])/i.exec(leadOf(roles)?.name ?? "") ?? [];
   return !team && (unit?.toLowerCase() === "m" || Number(size) <= 4) ? "in-turn" : "agents-as-tools";
 }

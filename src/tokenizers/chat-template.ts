@@ -64,7 +64,7 @@ export function textTemplate(source: string, variables: Record<string, string | 
 }
 
 /** The template of a model folder in Hugging Face layout, for servers that take the prompt as text. */
-export async function chatTemplateOf(folder: string): Promise<RenderPrompt> {
+export async function chatTemplateOf(folder: string): Promise<(prompt: readonly Message[]) => string> {
   const config = tokenizerConfigSchema.parse(await readJson(join(folder, "tokenizer_config.json")));
   const own = await readFile(join(folder, "chat_template.jinja"), "utf8").catch(() => undefined);
   const source = own ?? defaultTemplate(config);

@@ -10,12 +10,11 @@ import { seededRandom } from "../base/work/random.ts";
 import { ToolError, UsageError } from "../core/errors.ts";
 import type { Tool } from "../core/tool.ts";
 
-/** `empty`: the call finds nothing. `error`: it fails. `timeout`: it fails as if its time had run out. */
 export const faultKinds = ["empty", "error", "timeout"] as const;
-export type FaultKind = (typeof faultKinds)[number];
 
 export interface Fault {
-  kind: FaultKind;
+  /** `empty`: the call finds nothing. `error`: it fails. `timeout`: it fails as if its time had run out. */
+  kind: "empty" | "error" | "timeout";
   /** Share of the calls that fail, 0 to 1. */
   rate: number;
   /** Names of the tools that fail; all of them by default. */
@@ -34,7 +33,7 @@ export interface FaultPlan {
   share?: number | readonly [first: number, last: number];
 }
 
-const defaultText: Readonly<Record<FaultKind, string>> = {
+const defaultText: Readonly<Record<Fault["kind"], string>> = {
   empty: "no results",
   error: "HTTP 503: the service is not available, try again later",
   timeout: "no answer within the time limit",
@@ -109,7 +108,7 @@ function struckBy(faults: readonly Fault[], draw: number): Fault | undefined {
 }
 
 const shares = ["none", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "all"];
-const troubles: Readonly<Record<FaultKind, string>> = { empty: "find nothing", error: "fail", timeout: "time out" };
+const troubles: Readonly<Record<Fault["kind"], string>> = { empty: "find nothing", error: "fail", timeout: "time out" };
 
 /** The faults of a plan in words that follow "where": "four in ten searches find nothing". */
 export function faultWords({ faults }: FaultPlan): string {
@@ -138,7 +137,7 @@ export function parseFaultPlan(text: string): FaultPlan {
       );
     if (!tool && name === "share") plan.share = grownTo ? [Number(number), Number(grownTo)] : Number(number);
     else if (!tool && name === "seed") plan.seed = Number(number);
-    else plan.faults.push({ kind: name as FaultKind, rate: Number(number), ...(tool ? { tools: [tool] } : {}) });
+    else plan.faults.push({ kind: name as Fault["kind"], rate: Number(number), ...(tool ? { tools: [tool] } : {}) });
   }
   checkPlan(plan);
   return plan;

@@ -23,17 +23,17 @@ export interface ChainRolloutOptions
   temperature?: number;
 }
 
-/** How one rollout is run: its seed decides everything that is left to chance. */
-export interface ChainRolloutRun extends Pick<RolloutRun, "seed" | "from" | "signal"> {
-  step?: number;
-  maxContext?: number;
-  policy?: Policy;
-  /** What this rollout sets for itself. */
-  chain?: Pick<ChainOptions, "id" | "limits" | "sampling">;
-}
-
-/** The `rollout` of `trainRl` that runs chains. */
-export function chainRollout(options: ChainRolloutOptions): (task: Task, run: ChainRolloutRun) => Promise<Trajectory> {
+/**
+ * The `rollout` of `trainRl` that runs chains. The seed of a run decides everything that is left to chance; `chain` is what it sets for
+ * itself.
+ */
+export function chainRollout(
+  options: ChainRolloutOptions,
+): (
+  task: Task,
+  run: Pick<RolloutRun, "seed"> &
+    Partial<RolloutRun> & { policy?: Policy; chain?: Pick<ChainOptions, "id" | "limits" | "sampling"> },
+) => Promise<Trajectory> {
   const { model, tools, temperature = 1, ...all } = options;
   return async (task, { seed, step = 0, maxContext, policy, chain, from, signal }) => {
     const own = typeof model === "function" ? await model(policy!) : model;

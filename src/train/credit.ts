@@ -5,7 +5,6 @@
  */
 import { optionNames } from "../base/work/check-options.ts";
 import type { Trajectory } from "../core/trajectory.ts";
-import type { Baseline } from "./advantages.ts";
 
 export interface Credit {
   /** The segment from which on a rollout is credited; its length where nothing is. Default: all of it. */
@@ -16,7 +15,7 @@ export interface Credit {
    */
   branchAt?: (trajectory: Trajectory) => number | null;
   /** What a reward is compared with. Default `group`. */
-  baseline?: Baseline;
+  baseline?: "group" | "least-variance";
   /** Weight of the reward in the advantage. Default 1; with 0 the extra losses alone decide. */
   rewardWeight?: number;
 }

@@ -15,89 +15,75 @@ import type { Trajectory } from "../core/trajectory.ts";
 import { type Credit, creditNames } from "./credit.ts";
 import type { ExtraLoss } from "./extra-loss.ts";
 import type { RolloutRun } from "./run-rollout.ts";
-import { type ContextStage, defaultSchedule, type Schedule, trainingParts } from "./schedule.ts";
+import { defaultSchedule, type Schedule, trainingParts } from "./schedule.ts";
 import { claimedOptimizer, effectiveLoss } from "./take-step.ts";
 
 export interface RlOptions {
   engine: Engine;
   tokenizer: Tokenizer;
-  /** Tasks to draw from, or a function that gives those of a step and round. */
-  tasks: readonly Task[] | TaskDraw;
+  /** Tasks to draw from, or a function that gives those of a step and round, the same ones whenever it is asked. */
+  tasks: readonly Task[] | ((step: number, round: number, count: number) => Promise<readonly Task[]> | readonly Task[]);
   /** Runs one chain with the policy it is given and real tools (`chainRollout`). */
   rollout: (task: Task, run: RolloutRun & { policy: Policy }) => Promise<Trajectory>;
   reward: Reward;
   steps: number;
-  collect?: CollectSettings;
+  /** How the groups of a step are collected. */
+  collect?: {
+    /** Groups per step and rollouts per group. Default 64 and 8, as in DAPO. */
+    groups?: number;
+    samples?: number;
+    /** Max rounds of refilling before a step continues with the groups it has. Default 4. */
+    maxRounds?: number;
+    /** Rollouts at the same time. Default 64, or all that are in flight. */
+    concurrency?: number;
+    /**
+     * Max steps between the weights that sampled a token and those that are trained on it. Default 0: every step waits for its own
+     * rollouts. More: groups are collected all the time, and a step takes those that are finished.
+     */
+    maxStaleness?: number;
+    /** With `maxStaleness`: groups that are begun and not yet trained on. Default: enough for `maxStaleness` + 1 steps. */
+    inFlight?: number;
+    /** Max context of chains by step (16k first, 32k from step 40 on, say). Default: the engine's. */
+    context?: readonly { fromStep: number; tokens: number }[];
+  };
   /** Which part of a rollout is credited, and what its reward is compared with. Default: all of it, with its group. */
   credit?: Credit;
   /** What is learned beside the reward: `guard`, `teacher`, `corrections`. */
   extraLosses?: readonly ExtraLoss[];
-  /** Default `dapoLoss`. Rollouts are sampled at its `temperature`. */
+  /** Default: DAPO's, `{ name: "ppo", clipLow: 0.2, clipHigh: 0.28, dualClip: 10 }`. Rollouts are sampled at its `temperature`. */
   loss?: LossSpec;
   optimizer: OptimizerStep;
-  schedule?: Partial<RlSchedule>;
-  updates?: UpdateSettings;
+  /** `byGroups`: a step that has fewer groups than were asked for moves the weights by as much less. Default false. */
+  schedule?: Partial<Schedule> & { byGroups?: boolean };
+  /** How a step's rollouts change the weights. */
+  updates?: {
+    /** Passes over the rollouts of a step. Default 1. */
+    passes?: number;
+    /** Updates that a pass is cut into; more than one update makes clipping act. Default 2. */
+    perPass?: number;
+    /** Max padded tokens computed at once; gradients accumulate. */
+    microBatchTokens?: number;
+    /**
+     * The run stops when fresh rollouts' log-probabilities differ by more than this from those of the trainer: they would be
+     * trained with ratios that are not theirs. Default 0.01.
+     */
+    maxRatioGap?: number;
+  };
   seed: number;
   /** The run's folder: metrics, rollouts, checkpoints, configuration. */
   folder: string;
   resume?: Resume;
-  keep?: KeepSettings;
+  /** What the run's folder holds beyond metrics and rollouts. */
+  keep?: {
+    /** Steps between checkpoints. Default 5. */
+    checkpointEvery?: number;
+    /** Keeps the model after each step of this last share of the run, so that their weights can be averaged. Default 0. */
+    models?: number;
+    /** Further words for the run's configuration: a run with others is another run. */
+    config?: Record<string, unknown>;
+  };
   signal?: AbortSignal;
   onProgress?: OnProgress;
-}
-
-/** Tasks of a step; a function of step and round, so that a resumed run asks the same. */
-export type TaskDraw = (step: number, round: number, count: number) => Promise<readonly Task[]> | readonly Task[];
-
-/** How the groups of a step are collected. */
-export interface CollectSettings {
-  /** Groups per step and rollouts per group. Default 64 and 8, as in DAPO. */
-  groups?: number;
-  samples?: number;
-  /** Max rounds of refilling before a step continues with the groups it has. Default 4. */
-  maxRounds?: number;
-  /** Rollouts at the same time. Default 64, or all that are in flight. */
-  concurrency?: number;
-  /**
-   * Max steps between the weights that sampled a token and those that are trained on it. Default 0: every step waits for its own
-   * rollouts. More: groups are collected all the time, and a step takes those that are finished.
-   */
-  maxStaleness?: number;
-  /** With `maxStaleness`: groups that are begun and not yet trained on. Default: enough for `maxStaleness` + 1 steps. */
-  inFlight?: number;
-  /** Max context of chains by step (16k first, 32k from step 40 on, say). Default: the engine's. */
-  context?: readonly ContextStage[];
-}
-
-/** How a step's rollouts change the weights. */
-export interface UpdateSettings {
-  /** Passes over the rollouts of a step. Default 1. */
-  passes?: number;
-  /** Updates that a pass is cut into; more than one update makes clipping act. Default 2. */
-  perPass?: number;
-  /** Max padded tokens computed at once; gradients accumulate. */
-  microBatchTokens?: number;
-  /**
-   * The run stops when fresh rollouts' log-probabilities differ by more than this from those of the trainer: they would be
-   * trained with ratios that are not theirs. Default 0.01.
-   */
-  maxRatioGap?: number;
-}
-
-/** A schedule of the rate, with what a step's groups do to it. */
-export interface RlSchedule extends Schedule {
-  /** A step that has fewer groups than were asked for moves the weights by as much less. Default false. */
-  byGroups: boolean;
-}
-
-/** What the run's folder holds beyond metrics and rollouts. */
-export interface KeepSettings {
-  /** Steps between checkpoints. Default 5. */
-  checkpointEvery?: number;
-  /** Keeps the model after each step of this last share of the run, so that their weights can be averaged. Default 0. */
-  models?: number;
-  /** Further words for the run's configuration: a run with others is another run. */
-  config?: Record<string, unknown>;
 }
 
 /** DAPO's clip range; `dualClip` bounds what a bad rollout with a huge ratio can do. */
@@ -108,11 +94,13 @@ const names = optionNames<RlOptions>()(
 );
 const parts = {
   ...trainingParts,
-  schedule: optionNames<RlSchedule>()("warmupSteps decay decayShare floor byGroups"),
+  schedule: optionNames<NonNullable<RlOptions["schedule"]>>()("warmupSteps decay decayShare floor byGroups"),
   loss: optionNames<LossSpec>()("name clipLow clipHigh dualClip temperature"),
-  collect: optionNames<CollectSettings>()("groups samples maxRounds concurrency maxStaleness inFlight context"),
-  updates: optionNames<UpdateSettings>()("passes perPass microBatchTokens maxRatioGap"),
-  keep: optionNames<KeepSettings>()("checkpointEvery models config"),
+  collect: optionNames<NonNullable<RlOptions["collect"]>>()(
+    "groups samples maxRounds concurrency maxStaleness inFlight context",
+  ),
+  updates: optionNames<NonNullable<RlOptions["updates"]>>()("passes perPass microBatchTokens maxRatioGap"),
+  keep: optionNames<NonNullable<RlOptions["keep"]>>()("checkpointEvery models config"),
   credit: creditNames,
 };
 
@@ -160,7 +148,7 @@ export function configurationOf({ steps, collect, credit, extraLosses, loss, opt
 }
 
 /** Draws a step's tasks at random, each independently of the others. */
-function drawnFrom(tasks: readonly Task[], seed: number): TaskDraw {
+function drawnFrom(tasks: readonly Task[], seed: number): Exclude<RlOptions["tasks"], readonly Task[]> {
   if (tasks.length === 0) throw new UsageError("there are no tasks to train on");
   return (step, round, count) => {
     const random = seededRandom(seed, "tasks", step, round);

@@ -12,7 +12,7 @@ import { jsonIn } from "../base/files/read-json.ts";
 import { readAllJsonl } from "../base/files/read-jsonl.ts";
 import { writeFileAtomically, writeJson } from "../base/files/write-file.ts";
 import { currentFolder, folderNames, writeFolder } from "../base/files/write-folder.ts";
-import type { Engine, StateRef } from "../core/engine.ts";
+import type { Engine } from "../core/engine.ts";
 import { CoaError, type Hint } from "../core/errors.ts";
 import { asObject, parseJson } from "../core/json-value.ts";
 
@@ -28,7 +28,7 @@ export type Metrics = { step: number } & Record<string, number>;
 /** What the newest checkpoint holds: the engine's state by reference, and what the loop itself remembers. */
 export interface Checkpoint<Memory> {
   step: number;
-  state: StateRef;
+  state: string;
   memory: Memory;
 }
 

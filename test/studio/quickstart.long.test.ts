@@ -51,9 +51,9 @@ describe("the studio over real data", { skip: noBrowser }, () => {
     folder = await mkdtemp(join(tmpdir(), "coa-real-"));
     leaveWorkspace = useWorkspace(folder);
     const given = process.env["COA_QUICKSTART"];
-    const size = { ...fast, teamTasks: 40, testTasks: 6, rl: { ...fast.rl, steps: 2, groups: 3, samples: 4 } };
+    const settings = { ...fast, teamTasks: 40, testTasks: 6, rl: { ...fast.rl, steps: 2, groups: 3, samples: 4 } };
     if (given) await cp(given, at("quickstart"), { recursive: true });
-    else await runQuickstart({ folder: at("quickstart"), size, seed: 1 });
+    else await runQuickstart({ folder: at("quickstart"), settings, seed: 1 });
     const chains = at("quickstart", "distill", "trajectories.jsonl");
     const tokenizer = at("quickstart", "rl", "model");
     await coa("dataset", "build", chains, "--tokenizer", tokenizer, "--out", at("dataset"));

@@ -73,11 +73,10 @@ export async function appendLine(file: string, record: unknown): Promise<void> {
 export async function jsonlJournal<T>(
   file: string,
   schema?: z.ZodType<T>,
-  options: OpenOptions & ReadOptions = {},
+  options: ReadOptions = {},
 ): Promise<Journal<T>> {
-  const { sync, lock, disk, ...reading } = options;
-  const writer = await openJsonl<T>(file, { sync, lock, disk });
-  return { append: writer.append, close: writer.close, read: () => readJsonl(file, schema, reading) };
+  const writer = await openJsonl<T>(file);
+  return { append: writer.append, close: writer.close, read: () => readJsonl(file, schema, options) };
 }
 
 function lineOf(record: unknown): Buffer {

@@ -10,7 +10,7 @@ import { budgets, most } from "../../core/budget.ts";
 import { isAbort, messageOf } from "../../core/errors.ts";
 import { asObject, defined, type Json } from "../../core/json-value.ts";
 import { printable } from "../../core/printable.ts";
-import { type AccessOptions, checkOrigin, corsHeaders, keyFinder, keyOf, preflightHeaders } from "./access.ts";
+import { checkOrigin, corsHeaders, keyFinder, keyOf, preflightHeaders } from "./access.ts";
 import { fetchHandler, type Handler, type HttpRequest, type Reply, replyJson } from "./handler.ts";
 import { type Protocol, parse, Refusal, refusalOf, statusOf, stopCause } from "./refusal.ts";
 import { type BodyMeter, jsonOf, unpack } from "./request-body.ts";
@@ -56,7 +56,7 @@ export interface RequestLine {
 /** What a server's owner may set, whatever it serves. */
 export interface GuardSettings {
   /** Web pages and host names that may ask, besides this machine's own. */
-  access?: AccessOptions;
+  access?: { origins?: readonly string[]; hosts?: readonly string[] };
   /** Keys that callers must bring; none: everyone who reaches the port may send requests. */
   keys?: readonly string[];
   /** Called with each request that was answered; faults of this server go to stderr by default. */

@@ -57,7 +57,7 @@ export const exportFormats = {
 export type ExportFormat = keyof typeof exportFormats;
 
 export interface ExportOptions extends ExampleOptions {
-  format: ExportFormat;
+  format: keyof typeof exportFormats;
   folder: string;
   name?: string;
   trajectories?: AsyncIterable<Trajectory> | Iterable<Trajectory>;
@@ -71,13 +71,6 @@ export interface ExportOptions extends ExampleOptions {
   profile?: Profile;
   split?: string;
   signal?: AbortSignal;
-}
-
-export interface ExportResult {
-  files: string[];
-  rows: number;
-  /** How many were left out, by reason. */
-  skipped: Record<string, number>;
 }
 
 const messages: ColumnType = { list: { struct: { role: "string", content: "string" } } };
@@ -103,11 +96,14 @@ const exportDatasetNames = optionNames<ExportOptions>()(
   "maxTokens overlong weightOf endOfTurn format folder name trajectories tasks tokenizer render observationRole profile split signal",
 );
 
-export async function exportDataset(options: ExportOptions): Promise<ExportResult> {
+/** Writes the files of a format; `skipped` counts what was left out, by reason. */
+export async function exportDataset(
+  options: ExportOptions,
+): Promise<{ files: string[]; rows: number; skipped: Record<string, number> }> {
   checkOptions("exportDataset", options, exportDatasetNames);
   const { format, folder, name = "chains" } = options;
   await mkdir(folder, { recursive: true });
-  const result: ExportResult = { files: [], rows: 0, skipped: {} };
+  const result = { files: [] as string[], rows: 0, skipped: {} as Record<string, number> };
   const rows = countedRows(options, result);
   const add = (file: string): string => {
     result.files.push(join(folder, file));
@@ -137,7 +133,10 @@ export async function exportDataset(options: ExportOptions): Promise<ExportResul
   return result;
 }
 
-async function* countedRows(options: ExportOptions, result: ExportResult): AsyncGenerator<Record<string, unknown>> {
+async function* countedRows(
+  options: ExportOptions,
+  result: { rows: number; skipped: Record<string, number> },
+): AsyncGenerator<Record<string, unknown>> {
   for await (const made of formatRows(options)) {
     options.signal?.throwIfAborted();
     if (made.row === undefined) result.skipped[made.skipped] = (result.skipped[made.skipped] ?? 0) + 1;

@@ -37,10 +37,7 @@ export interface Stage {
 /** Defines a filter of your own; it may return a reason as plain text. */
 export function defineFilter(filter: {
   name: string;
-  judge(
-    trajectory: Trajectory,
-    context: StageContext,
-  ): string | StageVerdict | null | Promise<string | StageVerdict | null>;
+  judge(trajectory: Trajectory, context: StageContext): ReturnType<Stage["judge"]> | string | Promise<string>;
 }): Stage {
   return {
     name: filter.name,

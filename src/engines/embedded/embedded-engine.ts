@@ -15,7 +15,13 @@ import {
   summedLosses,
 } from "../../core/engine.ts";
 import { CoaError, UsageError } from "../../core/errors.ts";
-import type { EmbeddedEngineOptions, EngineCalls, FromWorker, ToWorker } from "./engine-messages.ts";
+import type {
+  EmbeddedEngineOptions,
+  EngineCalls,
+  FromWorker,
+  SharedEngineOptions,
+  ToWorker,
+} from "./engine-messages.ts";
 import type { ModelConfig } from "./model/config.ts";
 import type { SamplerEvent } from "./sample/sampler.ts";
 
@@ -49,12 +55,17 @@ export interface EmbeddedEngine extends Engine, Sampler {
   saveAdapter(folder: string): Promise<void>;
 }
 
-const engineOptionNames = optionNames<EmbeddedEngineOptions>()(
+const engineOptionNames = optionNames<EmbeddedEngineOptions | SharedEngineOptions>()(
   "folder base config seed copyInit embeddingDeviation threads runtime executionProviders optimizer lora trainEmbeddings maxBatchTokens maxBatch cacheBytes precision",
 );
 
+/** @internal */
+export async function openEmbeddedEngine(options: SharedEngineOptions): Promise<EmbeddedEngine>;
 /** Opens a model folder, or makes a new model, ready to train and sample. */
-export async function openEmbeddedEngine(options: EmbeddedEngineOptions): Promise<EmbeddedEngine> {
+export async function openEmbeddedEngine(options: EmbeddedEngineOptions): Promise<EmbeddedEngine>;
+export async function openEmbeddedEngine(
+  options: EmbeddedEngineOptions | SharedEngineOptions,
+): Promise<EmbeddedEngine> {
   checkOptions("openEmbeddedEngine", options, engineOptionNames);
   if ("base" in options && !options.lora)
     throw new UsageError("weights that engines share are not trained themselves: give `lora`");

@@ -4,28 +4,29 @@
  * the caller, who turns them into `allow` and `cancel`.
  */
 import type { PlainError } from "../../base/work/thread.ts";
-import type { Example, ForwardResult, LossSpec, OptimizerStep, PassOptions } from "../../core/engine.ts";
-import type { LoraOptions } from "./lora/adapter.ts";
+import type { Example, ForwardResult, LossSpec, OptimizerStep } from "../../core/engine.ts";
 import type { ModelConfig } from "./model/config.ts";
-import type { InitialOptions } from "./model/parameters.ts";
-import type { OptimizerName } from "./optim/optimizer.ts";
 import type { Runtime } from "./runtime/runtime.ts";
 import type { SamplerEvent, SamplerRequest } from "./sample/sampler.ts";
 import type { SharedBase } from "./shared-base.ts";
 
-/** Whose weights an engine opens: an existing model folder, the config and seed of a new model, or weights that several engines share. */
-type Weights = { folder: string } | ({ config: ModelConfig; seed?: number } & InitialOptions) | { base: SharedBase };
+/** The weights are those of a model folder, or new ones, drawn by a config and a seed. */
+export type EmbeddedEngineOptions = EngineSettings &
+  ({ folder: string } | { config: ModelConfig; seed?: number; copyInit?: boolean; embeddingDeviation?: number });
 
-export type EmbeddedEngineOptions = Weights & {
+/** An engine over weights that several engines share. */
+export type SharedEngineOptions = EngineSettings & { base: SharedBase };
+
+interface EngineSettings {
   /** Threads of training and of sampling; all cores by default. */
   threads?: number;
   /** @internal */
   runtime?: Runtime["name"];
   /** ONNX Runtime execution providers in order of preference; anything but "cpu" is untested. */
   executionProviders?: readonly string[];
-  optimizer?: OptimizerName;
+  optimizer?: "adamw" | "muon";
   /** Trains a low-rank adapter, a new one or one from a PEFT folder, and leaves the model's own weights alone. */
-  lora?: (LoraOptions & { seed?: number }) | { folder: string };
+  lora?: { rank: number; alpha?: number; targets?: readonly string[]; seed?: number } | { folder: string };
   /**
    * Trains the embedding and the head too. By default only where the model is new or small: what a large pre-trained model knows of
    * its words is not changed, which takes less memory and time.
@@ -41,7 +42,7 @@ export type EmbeddedEngineOptions = Weights & {
    * from weights rounded to 8 bits: such an engine can't be trained.
    */
   precision?: "f32" | "8bit";
-};
+}
 
 /** Calls, answered in order. */
 export interface EngineCalls {
@@ -51,7 +52,7 @@ export interface EngineCalls {
   forwardBackward(pass: {
     examples: readonly Example[];
     loss: LossSpec;
-    options?: PassOptions;
+    options?: { everyLogprob?: boolean };
   }): Promise<ForwardResult>;
   optimStep(step: OptimizerStep): Promise<{ gradientNorm: number }>;
   publish(how: { pinned: boolean }): { version: number; policy: number; maxContext: number };

@@ -8,7 +8,13 @@ import { availableParallelism } from "node:os";
 import { workerData } from "node:worker_threads";
 import { answerCalls, plainError, postFromThread } from "../../base/work/thread.ts";
 import { CoaError, UsageError } from "../../core/errors.ts";
-import type { EmbeddedEngineOptions, EngineCalls, FromWorker, ToWorker } from "./engine-messages.ts";
+import type {
+  EmbeddedEngineOptions,
+  EngineCalls,
+  FromWorker,
+  SharedEngineOptions,
+  ToWorker,
+} from "./engine-messages.ts";
 import { loadAdapterFolder, saveAdapterFolder } from "./files/adapter-folder.ts";
 import { loadModelFolder, saveModelFolder } from "./files/model-folder.ts";
 import { type Adapter, createAdapter, mergedParameters } from "./lora/adapter.ts";
@@ -28,7 +34,7 @@ const smallModel = 50e6;
 
 const post = (message: FromWorker) => postFromThread(message);
 
-async function main(options: EmbeddedEngineOptions): Promise<void> {
+async function main(options: EmbeddedEngineOptions | SharedEngineOptions): Promise<void> {
   const threads = options.threads ?? availableParallelism();
   const runtime = openRuntime({
     threads: options.threads,
@@ -181,7 +187,7 @@ async function main(options: EmbeddedEngineOptions): Promise<void> {
   answerCalls(calls, { inOrder: true, onMessage });
 }
 
-async function weightsOf(options: EmbeddedEngineOptions): Promise<SharedBase> {
+async function weightsOf(options: EmbeddedEngineOptions | SharedEngineOptions): Promise<SharedBase> {
   if ("base" in options) return options.base;
   const later = options.precision === "8bit";
   if ("folder" in options) return { ...(await loadModelFolder(options.folder, { later })), folder: options.folder };
@@ -199,4 +205,6 @@ async function openAdapter(
   return shared ? { ...adapter, parameters: shareParameters(adapter.parameters) } : adapter;
 }
 
-main(workerData as EmbeddedEngineOptions).catch((error: unknown) => answerCalls(Promise.reject(error)));
+main(workerData as EmbeddedEngineOptions | SharedEngineOptions).catch((error: unknown) =>
+  answerCalls(Promise.reject(error)),
+);

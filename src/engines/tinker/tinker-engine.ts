@@ -15,16 +15,7 @@ import { inOrder } from "../../base/work/in-order.ts";
 import { semaphore } from "../../base/work/limiter.ts";
 import { hashText } from "../../base/work/random.ts";
 import { within } from "../../base/work/within.ts";
-import type {
-  Engine,
-  Example,
-  ForwardResult,
-  LossSpec,
-  Policy,
-  Sample,
-  SampleRequest,
-  StateRef,
-} from "../../core/engine.ts";
+import type { Engine, Example, ForwardResult, LossSpec, Policy, Sample, SampleRequest } from "../../core/engine.ts";
 import { CoaError, messageOf } from "../../core/errors.ts";
 import type { TokenizerFingerprint } from "../../core/fingerprint.ts";
 import { checkAnswer, checkExamples } from "./check-pass.ts";
@@ -328,7 +319,7 @@ export async function openTinkerEngine(options: TinkerEngineOptions): Promise<Ti
       const saved = version;
       return `${await saveAs("save_weights", name, "weights")}#version=${saved}`;
     },
-    async loadState(state: StateRef) {
+    async loadState(state: string) {
       const [path = "", mark = ""] = state.split("#version=");
       await earlier();
       const old = modelId;

@@ -26,8 +26,9 @@ import type { QuickstartContext, Stage, StageEvent, StageFigures } from "./stage
 export interface QuickstartOptions {
   /** Everything is kept here; an unfinished quickstart is resumed. */
   folder: string;
-  /** `fast`, `default` or `full`, or settings of your own. */
-  size?: keyof typeof quickstartSizes | QuickstartSettings;
+  size?: "fast" | "default" | "full";
+  /** Other settings than those of the size. @internal */
+  settings?: QuickstartSettings;
   seed?: number;
   /** Share of the team's runs that go wrong, unfiltered: to see what RL repairs. */
   imperfect?: number;
@@ -52,7 +53,7 @@ export interface QuickstartResult {
 /** Runs, or resumes, all stages. */
 export async function runQuickstart(options: QuickstartOptions): Promise<QuickstartResult> {
   const { folder, size = "default", seed = 1, imperfect = 0, resume = "auto" } = options;
-  const settings = typeof size === "string" ? quickstartSizes[size] : size;
+  const { settings = quickstartSizes[size] } = options;
   const claimed = await claimFolder(
     folder,
     { kind: "quickstart", configuration: { settings, seed, imperfect } },

@@ -5,19 +5,20 @@
 
 import { randomUUID } from "node:crypto";
 import type { Agent } from "node:http";
+import type { z } from "zod";
 import { type Replay, replayOf } from "../../base/files/call-store.ts";
-import { type AccessOptions, accessOf, accessParts } from "../../base/http/access.ts";
+import { accessOf, accessParts } from "../../base/http/access.ts";
 import { type Call, faults, guarded } from "../../base/http/guard.ts";
 import { listen } from "../../base/http/listen.ts";
 import { Refusal } from "../../base/http/refusal.ts";
 import { unpack } from "../../base/http/request-body.ts";
-import { headerSecrets, type Redact, redactSecrets } from "../../base/redact/redact.ts";
+import { headerSecrets, redactSecrets } from "../../base/redact/redact.ts";
 import { apiOf } from "../../base/wire/apis.ts";
 import { checkOptions, optionNames } from "../../base/work/check-options.ts";
 import { steadyNow } from "../../base/work/steady-clock.ts";
 import { messageOf, UsageError } from "../../core/errors.ts";
 import { fetchedId, isFinal } from "../background.ts";
-import { type Budget, type BudgetOptions, broughtBy, budgetNames, createBudget } from "../budget.ts";
+import { type Budget, broughtBy, budgetNames, type budgetOptionsSchema, createBudget } from "../budget.ts";
 import { type CallLog, openCallLog, readCallLogs, writeUnrecorded } from "../call-log.ts";
 import { budgetRefusal } from "../recorded-call.ts";
 import { redactResponse } from "../redact-response.ts";
@@ -36,18 +37,18 @@ export interface ProxyOptions {
   mode?: "record" | "replay";
   /** Programs that know this token may name the server themselves: `/t/<token>/<server>/…` (guest-request.ts). */
   guests?: string;
-  budget?: BudgetOptions;
+  budget?: z.infer<typeof budgetOptionsSchema>;
   port?: number;
   host?: string;
   /** Changes bodies before they are written, after secrets are gone. */
-  redact?: Redact;
+  redact?: (value: unknown) => unknown;
   maxRequestBytes?: number;
   /** How much of one answer is kept; a longer one passes whole and is recorded as cut. */
   maxKeptBytes?: number;
   /** Keys that programs must bring in `x-coa-key`, beside the one of their model server; beyond this machine one is needed. */
   keys?: readonly string[];
   /** Web pages and host names that may use the proxy, besides this machine's own. */
-  access?: AccessOptions;
+  access?: { origins?: readonly string[]; hosts?: readonly string[] };
   /** Called with what a person should know: misses, refusals, records that could not be written. */
   onProblem?: (message: string) => void;
   /** @internal */

@@ -2,7 +2,7 @@
 import { join, relative } from "node:path";
 import { readAllJsonl } from "../../base/files/read-jsonl.ts";
 import { type OutcomeRecord, readReport } from "../../distill/read-distillation.ts";
-import type { DistillReport, StageReport } from "../../report/distill-report.ts";
+import type { DistillReport } from "../../report/distill-report.ts";
 import type { Reader, StudioContext } from "./reader.ts";
 import { askedFolder } from "./stage-folders.ts";
 
@@ -45,7 +45,7 @@ export const readFunnel: Reader = async (query, context): Promise<FunnelView> =>
 };
 
 /** Stages of a distillation without a report: counted from the journal, in the order the filters decide. */
-function stagesSoFar(outcomes: readonly OutcomeRecord[]): StageReport[] {
+function stagesSoFar(outcomes: readonly OutcomeRecord[]): DistillReport["stages"] {
   const names = new Set(
     outcomes.flatMap(({ decisions = [], stage }) => [...decisions.map((one) => one.stage), stage ?? ""]),
   );

@@ -7,7 +7,7 @@ import { brotliCompressSync, deflateSync, gzipSync } from "node:zlib";
 import type { ChatModel, ChatRequest } from "../../core/model.ts";
 import { cachedFetch } from "./cached-fetch.ts";
 import { cleanUrl, crawlPage } from "./crawl-page.ts";
-import { type PageFetcher, pageFetcher } from "./fetch-page.ts";
+import { pageFetcher } from "./fetch-page.ts";
 import { parseRobots, politeFetch } from "./polite-fetch.ts";
 import { summarisePage } from "./summarise-page.ts";
 
@@ -16,7 +16,7 @@ type Answer = (request: IncomingMessage, response: ServerResponse) => void;
 let server: Server;
 let base = "";
 let sockets = 0;
-let fetcher: PageFetcher;
+let fetcher: ReturnType<typeof pageFetcher>;
 const requests: string[] = [];
 const signal = new AbortController().signal;
 const html = (body: string, title = "A title") => `<!doctype html><title>${title}</title><body>${body}</body>`;

@@ -32,11 +32,6 @@ export interface PageFetcherOptions extends GuardedAgentOptions {
   retries?: number;
 }
 
-export interface PageFetcher {
-  fetchPage: FetchPage;
-  close(): Promise<void>;
-}
-
 const maxRedirects = 8;
 
 /** Longest pause that a web server may ask for. */
@@ -46,7 +41,7 @@ const maxAskedMs = 10_000;
 export const crawlerName = "chain-of-agents";
 
 /** A fetcher with its own guarded connections, kept alive between pages. */
-export function pageFetcher(options: PageFetcherOptions = {}): PageFetcher {
+export function pageFetcher(options: PageFetcherOptions = {}): { fetchPage: FetchPage; close(): Promise<void> } {
   const agent = guardedAgent(options);
   const { timeoutMs = 30_000, retries = 1 } = options;
 

@@ -28,7 +28,7 @@ export interface GuardedAgentOptions extends HostPolicy {
   /** Connections kept per host. */
   connections?: number;
   /** How names become addresses; the system's resolver by default. */
-  resolve?: (hostname: string) => Promise<ResolvedAddress[]>;
+  resolve?: (hostname: string) => Promise<{ address: string; family: number }[]>;
   /** Which resolved addresses may be reached; public ones by default. */
   isAllowedAddress?: (address: string) => boolean;
 }

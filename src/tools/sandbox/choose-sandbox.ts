@@ -10,11 +10,9 @@ import { type BubblewrapOptions, bubblewrapProblem, bubblewrapSandbox } from "./
 import { nsjailSandbox } from "./nsjail.ts";
 import { pyodideFolder, pyodideLevel, pyodideSandbox } from "./pyodide-launch.ts";
 
-export type SandboxKind = "pyodide" | "bubblewrap" | "nsjail";
-
 export interface ChooseSandboxOptions {
   /** Which one; by default `COA_SANDBOX`, else the rule at the top of this file. */
-  kind?: SandboxKind;
+  kind?: "pyodide" | "bubblewrap" | "nsjail";
   limits?: Partial<SandboxLimits>;
   /** See `pyodideSandbox`; the other kinds give every run a sandbox of its own anyway. */
   isolation?: "trajectory" | "run";
@@ -29,7 +27,7 @@ export interface ChooseSandboxOptions {
   environment?: Record<string, string | undefined>;
 }
 
-const kinds: readonly SandboxKind[] = ["pyodide", "bubblewrap", "nsjail"];
+const kinds = ["pyodide", "bubblewrap", "nsjail"] as const;
 const nodeForbidsNetwork = Number(process.versions.node.split(".")[0]) >= 26;
 
 const choiceParts = {
@@ -64,13 +62,13 @@ function whenThere(make: () => Sandbox): Sandbox {
   }
 }
 
-function kindFrom(text: string | undefined): SandboxKind | undefined {
+function kindFrom(text: string | undefined): (typeof kinds)[number] | undefined {
   if (text === undefined || text === "" || text === "auto") return undefined;
-  if ((kinds as readonly string[]).includes(text)) return text as SandboxKind;
+  if ((kinds as readonly string[]).includes(text)) return text as (typeof kinds)[number];
   throw new UsageError(`COA_SANDBOX=${text} is not a sandbox: use ${kinds.join(", ")} or auto`);
 }
 
-function automatic(nsjail?: string, bubblewrap?: BubblewrapOptions): SandboxKind {
+function automatic(nsjail?: string, bubblewrap?: BubblewrapOptions): (typeof kinds)[number] {
   if (nsjail) return "nsjail";
   if (!nodeForbidsNetwork && bubblewrapProblem(bubblewrap) === undefined) return "bubblewrap";
   return pyodideFolder() || bubblewrapProblem(bubblewrap) !== undefined ? "pyodide" : "bubblewrap";

@@ -119,7 +119,7 @@ export interface WebProviderOptions {
   backOffMs?: number;
 }
 
-export function webProvider(name: WebProviderName, options: WebProviderOptions = {}): SearchProvider {
+export function webProvider(name: keyof typeof services, options: WebProviderOptions = {}): SearchProvider {
   const service: Service = services[name];
   const endpoint = options.endpoint ?? service.endpoint;
   if (!endpoint) throw new UsageError(`${name} needs its address: set ${service.variables[0]}`);

@@ -56,16 +56,12 @@ function oneLine(text: string): string {
 }
 
 /** Anything that finds web pages for a query: a paid service, a self-hosted engine, or the local index. */
-export interface SearchResult {
-  title: string;
-  url: string;
-  snippet: string;
-  date?: string;
-  /** Name of the site or publication. */
-  source?: string;
-}
-
 export interface SearchProvider {
   readonly name: string;
-  search(query: string, options: { count: number; signal: AbortSignal }): Promise<SearchResult[]>;
+  /** Results; `source` is the name of the site or publication. */
+  search(
+    query: string,
+    options: { count: number; signal: AbortSignal },
+  ): Promise<{ title: string; url: string; snippet: string; date?: string; source?: string }[]>;
 }
+export type SearchResult = Awaited<ReturnType<SearchProvider["search"]>>[number];

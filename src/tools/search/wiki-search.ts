@@ -8,14 +8,11 @@ import { requestJson } from "./request-json.ts";
 
 const input = z.object({ query: z.string().trim().min(1) });
 
-export interface Passage {
-  title: string;
-  text: string;
-  score?: number;
-}
-
 /** Finds the passages nearest to a query. */
-export type Retrieve = (query: string, options: { topk: number; signal: AbortSignal }) => Promise<Passage[]>;
+export type Retrieve = (
+  query: string,
+  options: { topk: number; signal: AbortSignal },
+) => Promise<{ title: string; text: string; score?: number }[]>;
 
 export function wikiSearch(options: { retrieve: Retrieve; topk?: number; name?: string }): Tool<z.infer<typeof input>> {
   const { retrieve, topk = 3, name = "wiki_search" } = options;

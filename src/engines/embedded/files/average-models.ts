@@ -6,16 +6,14 @@
 import { UsageError } from "../../../core/errors.ts";
 import { loadModelFolder, saveModelFolder } from "./model-folder.ts";
 
-export interface AverageOptions {
-  /** The model that all the others began with, and how much of the mean is its weights, from 0 to 1. */
-  start?: { folder: string; share: number };
-}
-
-/** Writes the mean of model folders of one architecture into a folder, with the tokenizer files and the number type of the start, or else the last. */
+/**
+ * Writes the mean of model folders of one architecture into a folder, with the tokenizer files and the number type of the start, or
+ * else the last. `start`: the model that all the others began with, and how much of the mean is its weights, from 0 to 1.
+ */
 export async function averageModels(
   folders: readonly string[],
   into: string,
-  options: AverageOptions = {},
+  options: { start?: { folder: string; share: number } } = {},
 ): Promise<void> {
   const [first, ...others] = folders;
   if (!first) throw new UsageError("no model folder to average");

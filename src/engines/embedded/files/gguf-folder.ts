@@ -6,13 +6,13 @@ import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { loadGguf } from "./gguf-model.ts";
 import { tokenizerFilesOf } from "./gguf-tokenizer.ts";
-import { type SaveModelOptions, saveModelFolder } from "./model-folder.ts";
+import { saveModelFolder } from "./model-folder.ts";
 
 /** Writes the folder; one tensor at a time is in memory. */
 export async function ggufToFolder(
   path: string,
   folder: string,
-  options: Pick<SaveModelOptions, "type" | "maxShardBytes"> = {},
+  options: { type?: "f32" | "f16" | "bf16"; maxShardBytes?: number } = {},
 ): Promise<void> {
   const { config, parameters, metadata } = await loadGguf(path);
   const { tokenizer, config: tokenizerConfig, generation } = tokenizerFilesOf(metadata, path);

@@ -5,7 +5,7 @@
  */
 
 import { checkStep, lossNumbers, tokenFactors } from "../../../base/count/policy-loss.ts";
-import type { Example, ForwardResult, LossSpec, OptimizerStep, PassOptions } from "../../../core/engine.ts";
+import type { Example, ForwardResult, LossSpec, OptimizerStep } from "../../../core/engine.ts";
 import { CoaError, UsageError } from "../../../core/errors.ts";
 import type { Adapter } from "../lora/adapter.ts";
 import type { ModelConfig } from "../model/config.ts";
@@ -43,7 +43,11 @@ export interface TrainerOptions {
 /** Gradients and optimizer steps for one model. */
 export interface Trainer {
   forward(examples: readonly Example[], loss: LossSpec): Promise<ForwardResult>;
-  forwardBackward(examples: readonly Example[], loss: LossSpec, options?: PassOptions): Promise<ForwardResult>;
+  forwardBackward(
+    examples: readonly Example[],
+    loss: LossSpec,
+    options?: { everyLogprob?: boolean },
+  ): Promise<ForwardResult>;
   optimStep(step: OptimizerStep): Promise<{ gradientNorm: number }>;
   /** Gradients summed since the last optimizer step, by parameter name. */
   gradients(): ReadonlyMap<string, Float32Array>;
