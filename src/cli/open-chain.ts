@@ -89,7 +89,10 @@ async function openNamedWork(
       throw new UsageError(
         `${spelling(`tools.${outside}`)} can't be used in the lab: its worlds have tools of their own`,
       );
-    const world = lab === undefined ? undefined : createWorld({ seed: lab, pages: 600, split: "test" });
+    const world =
+      lab === undefined
+        ? undefined
+        : createWorld({ seed: Math.floor(lab), variant: Math.round((lab % 1) * 10), pages: 600, split: "test" });
     const { toolsOf } = labToolsByTask(world, disturbance(settings.tools.faults));
     return { profile, world, states: [], toolsOf };
   }

@@ -46,9 +46,9 @@ function groupRows(cascade: Cascade): string[][] {
 export function cascadeText(cascade: Cascade): string {
   const { figures, test, calibration, promise } = cascade;
   const spent =
-    calibration.fitsBefore === 0
+    calibration.level === 1
       ? ""
-      : `\n${calibration.fitsBefore} earlier fits used some of these tasks: tested at ${percent(1 - (1 - promise.confidence) / 2 ** calibration.fitsBefore, 2)}`;
+      : `\nearlier fits or rounds used the rest of the confidence: tested at ${percent(1 - (1 - promise.confidence) * calibration.level, 2)}`;
   return [
     cascadeSentence(cascade),
     `for tasks like the ${figures.calibrationTasks} it was calibrated on (score fitted on ${figures.fitTasks} others, area under the curve ${figures.auc?.toFixed(3) ?? "–"}; ${test === "harm" ? "harms counted" : "gains counted against harms"})${spent}`,

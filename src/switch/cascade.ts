@@ -52,8 +52,8 @@ export const cascadeSchema = z.object({
     /** Success and cost of every threshold of the grid, from all to the team to none. */
     curve: z.array(z.object({ threshold: z.number(), escalated: z.number(), success: z.number(), billedTokens: z.number(), loss: z.number() })), // biome-ignore format: one point
   }),
-  /** Names the calibration tasks; how often cascades were fitted on any of them before, which spends confidence. */
-  calibration: z.object({ tasks: z.string(), fitsBefore: z.number() }),
+  /** Names the calibration tasks; the part of the level that earlier fits or rounds had left for this one. */
+  calibration: z.object({ tasks: z.string(), level: z.number() }),
 });
 
 /** Which answers of a model may be given, and what is promised of them. */

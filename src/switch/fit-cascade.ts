@@ -28,8 +28,8 @@ export interface FitOptions extends Promised {
   fitShare?: number;
   /** Which tasks come into which part. */
   seed?: number;
-  /** Earlier fits on some of these tasks: each halves the level that is left. */
-  fitsBefore?: number;
+  /** The part of the level (1 - confidence) that is left for this fit; all of it by default. */
+  level?: number;
 }
 
 /** A cascade, or why there can be none. */
@@ -39,8 +39,8 @@ export type FitResult =
 
 /** Fits score and threshold, or refuses with the number of tasks that it would take. */
 export function fitCascade(pairs: readonly Pair[], options: FitOptions): FitResult {
-  const { maxLoss, fitsBefore = 0 } = options;
-  const confidence = 1 - (1 - options.confidence) / 2 ** fitsBefore;
+  const { maxLoss, level = 1 } = options;
+  const confidence = 1 - (1 - options.confidence) * level;
   const { fit, calibration } = splitPairs(pairs, options);
   const promised = { maxLoss, confidence };
   const prepared = prepareScore(fit, promised, calibration.length);
@@ -69,7 +69,7 @@ export function fitCascade(pairs: readonly Pair[], options: FitOptions): FitResu
           return { threshold: at, escalated: all.escalated, success: success.cascade, billedTokens: cost.cascade.billedTokens, loss: all.loss.value }; // biome-ignore format: one point
         }),
       },
-      calibration: { tasks: namesOf(calibration), fitsBefore },
+      calibration: { tasks: namesOf(calibration), level },
     },
   };
 }

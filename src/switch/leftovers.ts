@@ -1,71 +1,77 @@
 /**
- * What production left for the next round: questions that went to the old system, with its recorded runs, and audited answers
- * that differ. Half of the audited requests, chosen by their ids alone, are kept out of training: on them the next cascade is
- * fitted, so every round has fresh tasks.
+ * What production left for the next round: questions that went to the old system, audited answers that differ, and answers that
+ * users found wrong, each with the old system's recorded run. Half of the audited questions, chosen by a hash of their words, is
+ * never trained on: on them the next cascade is fitted, so every round has fresh tasks. Of the other half, the chains that the old
+ * system agreed with guard what the model can do already.
  */
 import { hashText } from "../base/work/random.ts";
+import type { Annotation, Feedback } from "../core/annotation.ts";
 import { defineTask, type Task } from "../core/task.ts";
 import type { TeamRun } from "../core/team-run.ts";
 import type { Trajectory } from "../core/trajectory.ts";
 import type { Audited } from "./audit.ts";
 
-export interface Leftovers {
-  /** Runs of the old system to learn from, and what it answered, as tasks. */
-  runs: TeamRun[];
-  tasks: Task[];
-  /** Requests for the next cascade, with the old system's answer: a random share of all traffic. */
-  fresh: Task[];
-  counts: { served: number; escalated: number; differing: number; unrecorded: number; refused: number };
+/** What production wrote. */
+export interface Production {
+  kept: readonly Trajectory[];
+  audited: readonly Audited[];
+  runs: readonly TeamRun[];
+  /** What users said about answers. */
+  annotations: readonly Annotation[];
 }
 
-interface Left {
-  id: string;
-  question: string;
-  old: string;
-  differing: boolean;
+export interface Leftovers {
+  /** Runs of the old system to learn from, and what it answered, or a user's correction, as tasks. */
+  runs: TeamRun[];
+  tasks: Task[];
+  /** Requests for the next cascade, with the old system's answer: a random share of all traffic; and the live model's chains. */
+  fresh: Task[];
+  chains: Trajectory[];
+  /** Chains of the live model that the old system agreed with, at most as many as there are runs to learn from. */
+  guard: Trajectory[];
+  counts: Record<"served" | "escalated" | "audited" | "differing" | "disliked" | "unrecorded" | "refused", number>;
 }
 
 /** Gathers what is new since the last round. */
-export function gatherLeftovers(
-  kept: readonly Trajectory[],
-  audited: readonly Audited[],
-  runs: readonly TeamRun[],
-  seen: ReadonlySet<string> = new Set(),
-): Leftovers {
-  const escalated: Left[] = kept.flatMap(({ id, served, prompt }) => {
-    const old = served?.fallback?.answer;
-    const question = prompt.findLast(({ role }) => role === "user")?.content;
-    return old === undefined || question === undefined ? [] : [{ id, question, old, differing: false }];
-  });
-  const checked: Left[] = audited.flatMap(({ id, question, old, differs }) =>
-    question === undefined || old === undefined ? [] : [{ id, question, old, differing: differs === true }],
-  );
-  const chosen = new Set(audited.map(({ id }) => id));
-  const forFresh = (id: string) => chosen.has(id) && hashText(`fresh\n${id}`) % 2 === 0;
-  const fresh: Task[] = [];
-  const tasks: Task[] = [];
-  const learned: TeamRun[] = [];
-  const byQuestion = new Map(runs.map((run) => [run.question, run]));
-  const counts = { served: kept.length, escalated: escalated.length, differing: 0, unrecorded: 0, refused: 0 };
-  const taken = new Set(seen);
-  for (const { id, question, old, differing } of [...escalated, ...checked]) {
-    if (taken.has(id)) continue;
-    taken.add(id);
-    if (differing) counts.differing++;
-    const task = defineTask({ id, question, answers: [old], rightness: "assumed" });
-    if (forFresh(id)) {
-      fresh.push(task);
-      continue;
-    }
-    // An audited answer that both agree on has nothing to teach.
-    if (chosen.has(id) && !differing && !escalated.some((one) => one.id === id)) continue;
-    const run = byQuestion.get(question);
-    if (!run) counts.unrecorded++;
-    else if (run.answer === null || run.feedback?.some(({ score }) => score < 0.5)) counts.refused++;
-    else {
-      tasks.push(task);
-      learned.push({ ...run, id: `${run.id}-${id}`, taskId: id });
-    }
+export function gatherLeftovers(production: Production, seen: ReadonlySet<string> = new Set()): Leftovers {
+  const { kept, runs } = production;
+  const opinions = new Map(production.annotations.flatMap(({ target, feedback }) => (feedback ? [[target.id, feedback] as const] : []))); // biome-ignore format: one map
+  const audits = new Map(production.audited.map((one) => [one.id, one]));
+  const runsOf = Map.groupBy(runs, ({ question }) => question);
+  const counts: Leftovers["counts"] = { served: 0, escalated: 0, audited: 0, differing: 0, disliked: 0, unrecorded: 0, refused: 0 }; // biome-ignore format: one line
+  const left: Leftovers = { runs: [], tasks: [], fresh: [], chains: [], guard: [], counts };
+  for (const chain of kept) {
+    const { id, served } = chain;
+    const question = chain.prompt.findLast(({ role }) => role === "user")?.content;
+    if (seen.has(id) || question === undefined) continue;
+    const [audit, opinion, asked = []] = [audits.get(id), opinions.get(id), runsOf.get(question)];
+    const escalated = served?.fallback?.answer !== undefined;
+    const old = served?.fallback?.answer ?? audit?.old;
+    // The same question may have been asked before, when the answer was another.
+    const run = asked.findLast(({ answer }) => answer === old) ?? asked.at(-1);
+    const disliked = isBad(opinion);
+    counts.served++;
+    for (const [name, holds] of Object.entries({ escalated, audited: audit, differing: audit?.differs, disliked }))
+      if (holds) counts[name as keyof typeof counts]++;
+    if (audit && old !== undefined && hashText(`fresh\n${question}`) % 2 === 0) {
+      left.fresh.push(defineTask({ id, question, answers: [old], rightness: "assumed" }));
+      left.chains.push(chain);
+    } else if (escalated || audit?.differs || disliked) {
+      // What a user found wrong was the old system's answer where that was asked: nothing of it is right to learn.
+      const wrong = escalated && disliked && opinion?.correction === undefined;
+      if (!run) counts.unrecorded++;
+      else if (wrong || run.answer === null || run.feedback?.some(({ score }) => score < 0.5)) counts.refused++;
+      else {
+        // A correction is a right answer that the run is graded by, as any other.
+        const answers = opinion?.correction === undefined ? { answers: [run.answer], rightness: "assumed" as const } : { answers: [opinion.correction] }; // biome-ignore format: one choice
+        left.tasks.push(defineTask({ id, question, ...answers }));
+        left.runs.push({ ...run, id: `${run.id}-${id}`, taskId: id });
+      }
+    } else if (audit?.differs === false || (opinion?.score ?? 0) > 0.5) left.guard.push(chain);
   }
-  return { runs: learned, tasks, fresh, counts };
+  left.guard = left.guard.toSorted((a, b) => hashText(a.id) - hashText(b.id)).slice(0, left.runs.length);
+  return left;
 }
+
+const isBad = (opinion: Feedback | undefined) =>
+  opinion !== undefined && (opinion.correction !== undefined || (opinion.score ?? 1) < 0.5);

@@ -40,9 +40,7 @@ export interface Pairs {
 /** What the team did: an evaluation of it, or its recorded runs. */
 export type TeamAnswers =
   | { kind: "evaluation"; evaluation: StoredEvaluation }
-  | { kind: "runs"; runs: readonly TeamRun[] }
-  /** What it answered in production: the answers that the tasks carry, at this cost. */
-  | { kind: "served"; usage: Usage };
+  | { kind: "runs"; runs: readonly TeamRun[] };
 
 interface Answered {
   answer: string | null;
@@ -63,31 +61,40 @@ export async function readPairs(evaluation: StoredEvaluation, team: TeamAnswers,
   const graded = joined.every(({ record, other }) => record.grade.correct !== null && other.correct !== null);
   const pairs: Pair[] = [];
   for (const { task, record, chain, other } of joined) {
-    const agrees = await saysTheSame(task, chain.answer, other.answer, grader);
-    pairs.push({
-      ...whatChainLeft(chain),
-      taskId: task.id,
-      group: groupOf(task),
-      ...(task.family !== undefined && { family: task.family }),
-      model: graded ? record.grade.correct === true : agrees,
-      team: graded ? other.correct === true : true,
-      agrees,
-      modelCost: costOf(record.usage),
-      teamCost: costOf(other.usage),
-    });
+    const pair = await agreementPair(task, chain, other, grader);
+    const right = { model: record.grade.correct === true, team: other.correct === true };
+    pairs.push({ ...pair, ...(graded && right), modelCost: costOf(record.usage) });
   }
   return { basis: graded ? "graded" : "agreement", pairs, unpaired: records.size - pairs.length };
 }
 
-/** What a chain says about itself. */
-function whatChainLeft(chain: Trajectory): Pick<Pair, "kind" | "features" | "answered"> {
+/** A chain beside the team's answer, where what counts is whether both say the same. */
+export async function agreementPair(
+  task: Task,
+  chain: Trajectory,
+  team: Pick<Answered, "answer" | "usage">,
+  grader: Grader,
+): Promise<Pair> {
   const profile = chain.language?.profile;
   if (!profile) throw new CoaError("storage", `chain ${chain.id} does not say in which language it is written`);
-  const answered = chain.answer !== null && chain.answer.trim() !== "";
-  return { kind: kindOf(chain), features: chainFeatures(profile, chain), answered };
+  const agrees = await saysTheSame(task, chain.answer, team.answer, grader);
+  return {
+    taskId: task.id,
+    group: groupOf(task),
+    ...(task.family !== undefined && { family: task.family }),
+    kind: kindOf(chain),
+    features: chainFeatures(profile, chain),
+    answered: chain.answer !== null && chain.answer.trim() !== "",
+    model: agrees,
+    team: true,
+    agrees,
+    modelCost: costOf(chain.usage),
+    teamCost: costOf(team.usage),
+  };
 }
 
-async function readChains({ folder }: StoredEvaluation): Promise<Map<string, Trajectory>> {
+/** The chains that an evaluation kept, by id. */
+export async function readChains({ folder }: Pick<StoredEvaluation, "folder">): Promise<Map<string, Trajectory>> {
   const chains = new Map<string, Trajectory>();
   for await (const { value } of readJsonl<{ value: Trajectory }>(join(folder, "runs.jsonl")))
     if (Array.isArray(value.segments)) chains.set(value.id, value);
@@ -101,10 +108,6 @@ async function teamAnswers(tasks: readonly Task[], team: TeamAnswers, grader: Gr
       first.map(({ taskId, answer, grade, usage }) => [taskId, { answer, correct: grade.correct, usage }]),
     );
   }
-  if (team.kind === "served")
-    return new Map(
-      tasks.map(({ id, answers }) => [id, { answer: answers[0] ?? null, correct: null, usage: team.usage }]),
-    );
   const byTask = new Map(team.runs.flatMap((run) => (run.taskId === undefined ? [] : [[run.taskId, run] as const])));
   const byQuestion = new Map(team.runs.map((run) => [run.question, run]));
   const answers = new Map<string, Answered>();
@@ -118,12 +121,7 @@ async function teamAnswers(tasks: readonly Task[], team: TeamAnswers, grader: Gr
 }
 
 /** Whether two answers to a task say the same, by the rule that grades it. */
-export async function saysTheSame(
-  task: Task,
-  answer: string | null,
-  other: string | null,
-  grader: Grader,
-): Promise<boolean> {
+async function saysTheSame(task: Task, answer: string | null, other: string | null, grader: Grader): Promise<boolean> {
   if (answer === null || other === null) return answer === other;
   if (answer.trim() === other.trim()) return true;
   if (task.kind === "code") return false;

@@ -56,7 +56,7 @@ export default defineCommand({
     const tasks = splitPairs(pairs, {}).calibration.map(({ taskId }) => taskId);
     const before = await fitsBefore(root, key, tasks);
     const temperature = asNumber(asObject(identity["sampling"])?.["temperature"]) ?? 0;
-    const result = fitCascade(pairs, { ...promise, basis, model, temperature, fitsBefore: before });
+    const result = fitCascade(pairs, { ...promise, basis, model, temperature, level: 0.5 ** before });
     await rememberFit(root, key, tasks);
     if (result.refused !== undefined) {
       if (values.json) out.json(result);

@@ -1,5 +1,5 @@
 import { existsSync } from "node:fs";
-import { readdir, rm, writeFile } from "node:fs/promises";
+import { readdir, readFile, writeFile } from "node:fs/promises";
 import { join, relative, resolve } from "node:path";
 import { readModelUse } from "../../base/files/model-use-file.ts";
 import { readJsonIfThere } from "../../base/files/read-json.ts";
@@ -7,20 +7,23 @@ import { readAllJsonl } from "../../base/files/read-jsonl.ts";
 import { runSteps } from "../../base/files/resumable-steps.ts";
 import { openWorkspace } from "../../base/files/workspace.ts";
 import { writeFileAtomically, writeJson } from "../../base/files/write-file.ts";
+import { annotationSchema } from "../../core/annotation.ts";
 import { UsageError } from "../../core/errors.ts";
+import { fingerprint } from "../../core/fingerprint.ts";
+import type { Grader } from "../../core/grader.ts";
 import { type Task, taskSchema } from "../../core/task.ts";
-import { type TeamRun, teamRunSchema } from "../../core/team-run.ts";
-import { trajectorySchema } from "../../core/trajectory.ts";
+import { teamRunSchema } from "../../core/team-run.ts";
+import { type Trajectory, trajectorySchema } from "../../core/trajectory.ts";
 import { addUsage, emptyUsage, type Usage } from "../../core/usage.ts";
 import { modelFingerprint } from "../../engines/embedded/files/model-fingerprint.ts";
 import { readEvaluation } from "../../evaluate/read-evaluation.ts";
 import { auditedSchema } from "../../switch/audit.ts";
-import { writeCascade } from "../../switch/cascade.ts";
+import { readCascade, writeCascade } from "../../switch/cascade.ts";
 import { cascadeSentence } from "../../switch/cascade-report.ts";
-import { type Decision, decideRound, roundHtml } from "../../switch/decide-round.ts";
+import { type Decision, decideRound, type RoundFacts, roundHtml } from "../../switch/decide-round.ts";
 import { type FitResult, fitCascade } from "../../switch/fit-cascade.ts";
 import { gatherLeftovers, type Leftovers } from "../../switch/leftovers.ts";
-import { readPairs } from "../../switch/pairs.ts";
+import { agreementPair, type Pair, readChains } from "../../switch/pairs.ts";
 import { readActs, recordAct, servingAfter } from "../../switch/registry.ts";
 import { defineCommand, missingArgument, runLine } from "../command.ts";
 import { text, whole } from "../setting.ts";
@@ -41,80 +44,93 @@ export default defineCommand({
     confidence: text("How sure the promise is", { default: "95%", valueName: "share", group: "limits" }),
     steps: whole("Updates of training (default: two passes over the data)", { valueName: "n", group: "limits" }),
   }, // biome-ignore format: one flag a line
-  reads: ["improve", "chain", "tools", "judge", "grader"],
+  reads: ["improve", "chain", "tools", "distill", "judge", "grader"],
   async run({ values, settings, positionals, out, signal, session, commands }) {
     const [kept, runs] = positionals;
     if (kept === undefined || runs === undefined) throw missingArgument(this, "kept chains and recorded runs");
     const { tasks: exam } = values;
     if (exam === undefined)
       throw new UsageError("coa improve needs an exam that nothing is trained on: --tasks <file>");
-    const { root, folder: make } = await openWorkspace();
-    const { live } = servingAfter(await readActs(root));
-    if (live === undefined) throw new UsageError("no model is live: promote one with coa promote <model>");
-    const { number, seen, earlier } = await nextRound(join(root, "switch", "rounds"));
+    const { root, path, folder: make } = await openWorkspace();
+    const promise = { maxLoss: shareOf(values["max-loss"], "--max-loss"), confidence: shareOf(values.confidence, "--confidence") }; // biome-ignore format: one promise
+    const { number, seen, earlier } = await nextRound(path("switch", "rounds"));
     const round = await make("switch", "rounds", String(number));
     const at = (...parts: string[]) => join(round, ...parts);
-    const promise = { maxLoss: shareOf(values["max-loss"], "--max-loss"), confidence: shareOf(values.confidence, "--confidence") }; // biome-ignore format: one promise
-    const started = Date.now();
+    if (!existsSync(at("gathered.json"))) {
+      const { live } = servingAfter(await readActs(root));
+      if (live === undefined) throw new UsageError("no model is live: promote one with coa promote <model>");
+      const found = await gather(kept, runs, root, seen, round, live);
+      if (found === 0) {
+        out.print("nothing to learn from: no question since the last round went to the old system with a recorded run");
+        return 1;
+      }
+    }
+    const { live, counts, usage } = (await readJsonIfThere(at("gathered.json"))) as Gathered;
     const line = async (args: string[]) => {
       out.note(`$ coa ${args.join(" ")}`);
       const code = await runLine(args, insideOf(out), signal, commands);
       if (code !== 0) throw new UsageError(`coa ${args[0]} ${args[1]} failed: see above. Started again, coa improve continues here`); // biome-ignore format: one refusal
     };
     const profile = (await readModelUse(live))?.language.profile.name;
+    const temperature = (await readCascade(live))?.temperature ?? 0;
     const candidate = at("sft", "model");
-    const score = (tasks: string, model: string, name: string) => ["eval", "run", tasks, "--model", model, ...work, "--set", "chain.entropies=true", "--name", `round-${number}-${name}`]; // biome-ignore format: one command
     const work = [...settingArguments("chain", settings.chain, ["lab"]), ...settingArguments("tools", settings.tools, ["tools", "tool", "mcp", "docs", "index", "search"])]; // biome-ignore format: what chains work with
-    const guard = [...settings.improve.guard, ...earlier];
+    const score = (tasks: string, model: string, name: string) => ["eval", "run", tasks, "--model", model, "--temperature", String(temperature), ...work, "--set", "chain.entropies=true", "--name", name]; // biome-ignore format: one command
+    // The exam of a model is taken once: a later round finds it under the same name.
+    const asked = await readFile(exam, "utf8");
+    const examName = async (model: string) => `exam-${fingerprint(JSON.stringify([asked, work, temperature, await modelFingerprint(model)])).slice(0, 12)}`; // biome-ignore format: one name
+    const guard = [...settings.improve.guard, at("guard.jsonl"), ...earlier];
+    const freshName = `round-${number}-fresh`;
     const steps = [
-      { name: "gather", inputs: [kept, runs], outputs: [at("tasks.jsonl"), at("fresh.jsonl")], run: () => gather(kept, runs, root, seen, round) },
-      { name: "distill", inputs: [at("runs.jsonl"), at("tasks.jsonl")], run: () => line(["distill", "run", at("runs.jsonl"), "--tasks", at("tasks.jsonl"), ...(profile === undefined ? [] : ["--profile", profile]), "--set", "distill.keepWithoutReflection=1", "--set", "distill.minInteractions=1", "--assume-right", "--resume", "fresh", "--out", at("distilled")]) },
+      { name: "distill", inputs: [at("runs.jsonl"), at("tasks.jsonl")], run: () => line(["distill", "run", at("runs.jsonl"), "--tasks", at("tasks.jsonl"), ...(profile === undefined ? [] : ["--profile", profile]), "--set", "distill.keepWithoutReflection=1", "--set", "distill.minInteractions=1", ...settingArguments("distill", settings.distill, []), "--assume-right", "--resume", "fresh", "--out", at("distilled")]) },
       { name: "dataset", inputs: [at("distilled", "trajectories.jsonl"), ...guard], run: () => line(["dataset", "build", at("distilled", "trajectories.jsonl"), ...guard, "--tokenizer", live, "--out", at("dataset")]) },
-      { name: "train", inputs: [at("dataset", "examples.jsonl")], run: () => line(["train", "sft", at("dataset"), "--model", live, ...(values.steps === undefined ? [] : ["--steps", String(values.steps)]), "--out", at("sft"), "--resume", "fresh"]) },
-      ...(["exam", "fresh"] as const).flatMap((part) => (["live", "candidate"] as const).map((who) => ({
-        name: `${part} of ${who}`,
-        inputs: [part === "exam" ? exam : at("fresh.jsonl"), ...(who === "candidate" ? [join(candidate, "model.safetensors")] : [])],
-        run: () => line([...score(part === "exam" ? exam : at("fresh.jsonl"), who === "live" ? live : candidate, `${part}-${who}`), "--resume", "fresh"]),
-      }))),
+      { name: "train", inputs: [at("dataset", "examples.jsonl")], run: () => line(["train", "sft", at("dataset"), "--model", live, ...(values.steps === undefined ? [] : ["--steps", String(values.steps)]), "--out", at("sft"), "--resume", "auto"]) },
+      { name: "exam of the live model", inputs: [exam], identity: work, run: async () => line(score(exam, live, await examName(live))) },
+      { name: "exam of the candidate", inputs: [exam, join(candidate, "model.safetensors")], identity: work, run: async () => line(score(exam, candidate, await examName(candidate))) },
+      { name: "fresh traffic", inputs: [at("fresh.jsonl"), join(candidate, "model.safetensors")], identity: work, run: () => line([...score(at("fresh.jsonl"), candidate, freshName), "--resume", "fresh"]) },
     ]; // biome-ignore format: one step a line
-    if (!existsSync(at("tasks.jsonl"))) await gather(kept, runs, root, seen, round);
-    if ((await readAllJsonl(at("tasks.jsonl"), taskSchema)).length === 0) {
-      await rm(at("tasks.jsonl")); // what production leaves later is gathered then
-      out.print("nothing to learn from: no question since the last round went to the old system with a recorded run");
-      return 1;
-    }
-    await runSteps(round, steps, { signal, onStart: (step, { number: place, of, done }) => out.note(`${place} of ${of}: ${step.name}${done ? ", done before" : ""}`) }); // biome-ignore format: one note
+    const ends = await runSteps(round, steps, { signal, onStart: (step, { number: place, of, done }) => out.note(`${place} of ${of}: ${step.name}${done ? ", done before" : ""}`) }); // biome-ignore format: one note
     const { grader } = await openGrader(settings, session, await readAllJsonl(exam, taskSchema));
-    const evaluation = (name: string) => readEvaluation(join(root, "evals", `round-${number}-${name}`));
-    const usage = meanUsage(await readAllJsonl(runs, teamRunSchema));
+    const fresh = await readAllJsonl(at("fresh.jsonl"), taskSchema);
+    const chains = {
+      live: new Map((await readAllJsonl(at("chains.jsonl"), trajectorySchema)).map((chain) => [chain.id, chain])),
+      candidate: new Map([...(await readChains({ folder: path("evals", freshName) })).values()].map((chain) => [chain.taskId, chain])), // biome-ignore format: one map
+    };
+    const both = fresh.filter(({ id }) => chains.live.has(id) && chains.candidate.has(id));
+    // Every round may promote by luck: the confidence is shared by all of them, so that the promise holds for the whole sequence.
+    const level = 1 / (number * (number + 1));
     const fit = async (who: "live" | "candidate", folder: string): Promise<FitResult> => {
-      const { pairs } = await readPairs(await evaluation(`fresh-${who}`), { kind: "served", usage }, grader);
-      return fitCascade(pairs, {
-        ...promise,
-        basis: "agreement",
-        model: await modelFingerprint(folder),
-        temperature: 0,
-      });
+      const pairs = await agreementPairs(both, chains[who], usage, grader);
+      return fitCascade(pairs, { ...promise, basis: "agreement", model: await modelFingerprint(folder), temperature, level }); // biome-ignore format: one fit
     };
     const fits = { live: await fit("live", live), candidate: await fit("candidate", candidate) };
-    const right = async (who: string) => new Map((await evaluation(`exam-${who}`)).records.map(({ taskId, grade }) => [taskId, grade.correct === true])); // biome-ignore format: one map
-    const [before, after] = [await right("live"), await right("candidate")];
+    const right = async (model: string) => new Map((await readEvaluation(path("evals", await examName(model)))).records.map(({ taskId, grade }) => [taskId, grade.correct === true])); // biome-ignore format: one map
+    const [before, after] = [await right(live), await right(candidate)];
     const shared = [...before.keys()].filter((id) => after.has(id));
     const decision = decideRound({
       exam: { live: shared.map((id) => before.get(id)!), candidate: shared.map((id) => after.get(id)!) },
       margin: settings.improve.margin,
+      level,
       ...fits,
     });
     if (fits.candidate.cascade) await writeCascade(candidate, fits.candidate.cascade);
-    const { counts } = (await readJsonIfThere(at("counts.json"))) as Pick<Leftovers, "counts">;
-    const learned = (await readAllJsonl(at("distilled", "trajectories.jsonl"))).length;
-    const facts = { number, basis: "agreement with the old system", counts, learned, seconds: (Date.now() - started) / 1000 }; // biome-ignore format: one line
+    const lengthOf = async (...file: string[]) => (await readAllJsonl(at(...file))).length;
+    const facts: RoundFacts = {
+      number,
+      basis: "agreement with the old system",
+      counts,
+      learned: await lengthOf("distilled", "trajectories.jsonl"),
+      guarded: await lengthOf("guard.jsonl"),
+      seconds: Object.values(ends).reduce((sum, { seconds }) => sum + seconds, 0),
+      auditTokens: (counts.audited - Math.min(counts.audited, counts.escalated)) * usage.billedTokens,
+    };
     await writeFile(at("round.html"), roundHtml(facts, decision, fits));
-    if (decision.promote) await recordAct(root, { act: "promote", folder: resolve(candidate), why: `round ${number}` });
-    await writeJson(at("decision.json"), decision);
+    if (decision.promote && servingAfter(await readActs(root)).live !== resolve(candidate))
+      await recordAct(root, { act: "promote", folder: resolve(candidate), why: `round ${number}` });
+    const escalated = { live: fits.live.cascade?.figures.all.escalated ?? 1, candidate: fits.candidate.cascade?.figures.all.escalated ?? 1 }; // biome-ignore format: one line
+    await writeJson(at("decision.json"), { ...decision, escalated, facts });
     const fitted = fits.candidate.cascade;
-    if (values.json)
-      out.json({ round: number, ...decision, escalated: fitted?.figures.all.escalated, report: at("round.html") }); // biome-ignore format: one result
+    if (values.json) out.json({ round: number, ...decision, escalated, facts, report: at("round.html") });
     else out.print(roundText(number, decision, fitted && cascadeSentence(fitted), relative(".", at("round.html"))));
     return decision.promote ? 0 : 1;
   },
@@ -126,7 +142,6 @@ function roundText(
   sentence: string | undefined,
   page: string,
 ): string {
-  // biome-ignore format: one signature
   return [
     `round ${number}: ${promote ? "promoted" : `not promoted: ${reasons.join("; ")}`}`,
     `exam of ${exam.tasks} tasks: ${(100 * exam.live).toFixed(1)} -> ${(100 * exam.candidate).toFixed(1)} %`,
@@ -142,30 +157,54 @@ async function nextRound(folder: string): Promise<{ number: number; seen: Set<st
   const seen = new Set<string>();
   const earlier: string[] = [];
   for (const one of done) {
-    for (const file of ["tasks.jsonl", "fresh.jsonl"]) for (const { id } of await readAllJsonl<Task>(join(folder, String(one), file))) seen.add(id); // biome-ignore format: one line
+    for (const file of ["tasks.jsonl", "fresh.jsonl", "guard.jsonl"]) for (const { id } of await readAllJsonl<Task>(join(folder, String(one), file))) seen.add(id); // biome-ignore format: one line
     const decision = (await readJsonIfThere(join(folder, String(one), "decision.json"))) as Decision;
     if (decision.promote) earlier.push(join(folder, String(one), "distilled", "trajectories.jsonl"));
   }
   return { number: (done.at(-1) ?? 0) + 1, seen, earlier };
 }
 
+/** What a round works with, fixed at its beginning. */
+interface Gathered {
+  live: string;
+  counts: Leftovers["counts"];
+  /** What a question costs the old system. */
+  usage: Usage;
+}
+
+/** Writes what production left since the last round; how many runs there are to learn from. */
 async function gather(
   kept: string,
-  runs: string,
+  runsFile: string,
   root: string,
   seen: ReadonlySet<string>,
   round: string,
-): Promise<void> {
-  const audited = await readAllJsonl(join(root, "switch", "audit.jsonl"), auditedSchema);
-  const left = gatherLeftovers(await readAllJsonl(kept, trajectorySchema), audited, await readAllJsonl(runs, teamRunSchema), seen); // biome-ignore format: one call
-  const lines = (items: readonly unknown[]) => items.map((item) => `${JSON.stringify(item)}\n`).join("");
-  await writeFileAtomically(join(round, "runs.jsonl"), lines(left.runs));
-  await writeFileAtomically(join(round, "fresh.jsonl"), lines(left.fresh));
-  await writeJson(join(round, "counts.json"), { counts: left.counts });
-  await writeFileAtomically(join(round, "tasks.jsonl"), lines(left.tasks));
+  live: string,
+): Promise<number> {
+  const optional = (name: string) => join(root, ...name.split("/"));
+  const runs = await readAllJsonl(runsFile, teamRunSchema);
+  const left = gatherLeftovers(
+    {
+      kept: await readAllJsonl(kept, trajectorySchema),
+      runs,
+      audited: await readAllJsonl(optional("switch/audit.jsonl"), auditedSchema),
+      annotations: await readAllJsonl(optional("annotations.jsonl"), annotationSchema),
+    },
+    seen,
+  );
+  for (const name of ["runs", "tasks", "fresh", "chains", "guard"] as const)
+    await writeFileAtomically(join(round, `${name}.jsonl`), left[name].map((item) => `${JSON.stringify(item)}\n`).join("")); // biome-ignore format: one file
+  const sum = runs.map(({ usage }) => usage).reduce(addUsage, emptyUsage());
+  const usage = Object.fromEntries(Object.entries(sum).map(([key, value]) => [key, value / Math.max(1, runs.length)])) as unknown as Usage; // biome-ignore format: one mean
+  if (left.tasks.length > 0) await writeJson(join(round, "gathered.json"), { live, counts: left.counts, usage } satisfies Gathered); // biome-ignore format: one file
+  return left.tasks.length;
 }
 
-function meanUsage(runs: readonly TeamRun[]): Usage {
-  const sum = runs.map(({ usage }) => usage).reduce(addUsage, emptyUsage());
-  return Object.fromEntries(Object.entries(sum).map(([key, value]) => [key, value / Math.max(1, runs.length)])) as unknown as Usage; // biome-ignore format: one line
+function agreementPairs(
+  tasks: readonly Task[],
+  chains: ReadonlyMap<string, Trajectory>,
+  usage: Usage,
+  grader: Grader,
+): Promise<Pair[]> {
+  return Promise.all(tasks.map((task) => agreementPair(task, chains.get(task.id)!, { answer: task.answers[0]!, usage }, grader))); // biome-ignore format: one pair
 }

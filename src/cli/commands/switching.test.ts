@@ -50,31 +50,71 @@ describe("switching over, from the command line", () => {
     await assert.rejects(coa("promote", "nowhere"), /found no model "nowhere"/);
   });
 
-  it("goes through a round of improvement to its decision, once for each request", async () => {
-    await coa("lab", "tasks", "--seed", "7", "--split", "test", "--count", "15", "--out", "tasks.jsonl");
+  it("goes through rounds of improvement, promotes what is not worse and cheaper, and resumes", async () => {
+    await coa(
+      "lab",
+      "tasks",
+      "--seed",
+      "7",
+      "--split",
+      "test",
+      "--count",
+      "50",
+      "--family",
+      "hop1",
+      "--out",
+      "tasks.jsonl",
+    );
     await coa("team", "run", "tasks.jsonl", "--scripted", "--fast", "--out", "old.jsonl");
     const tasks = (await readFile("tasks.jsonl", "utf8")).trimEnd().split("\n");
-    await writeFile("asked.jsonl", `${tasks.slice(5).join("\n")}\n`);
     await writeFile("exam.jsonl", `${tasks.slice(0, 5).join("\n")}\n`);
-    await coa("eval", "run", "asked.jsonl", "--model", shipped, "--lab", "7", "--name", "asked");
-    const chains = (await readAllJsonl<{ value: Trajectory }>(".coa/evals/asked/runs.jsonl")).map(({ value }) => value);
     const runs = await readAllJsonl<{ question: string; answer: string }>("old.jsonl");
     const asked = (chain: Trajectory) => chain.prompt.findLast(({ role }) => role === "user")!.content;
     const old = (chain: Trajectory) => runs.find(({ question }) => question === asked(chain))!.answer;
-    const audited = chains.slice(5).map((chain) => ({ id: chain.id, cascade: "x", at: "", kind: "k", differs: false, question: asked(chain), old: old(chain) })); // biome-ignore format: one line
-    const escalated = chains.map((chain, at) => ({ ...chain, ...(at < 5 && { served: { fallback: { model: "old", reason: "unsure", answer: old(chain) } } }) })); // biome-ignore format: one line
-    const improve = () => coa("improve", "kept.jsonl", "old.jsonl", "--tasks", "exam.jsonl", "--lab", "7", "--steps", "1"); // biome-ignore format: one command
+    /** What the live model made of these tasks, while this share of its searches timed out. */
+    const production = async (name: string, from: number, to: number, failing: number) => {
+      await writeFile(`${name}.jsonl`, `${tasks.slice(from, to).join("\n")}\n`);
+      await coa("eval", "run", `${name}.jsonl`, "--model", shipped, "--lab", "7", "--set", "chain.entropies=true", "--tool-faults", `web_search:timeout=${failing}`, "--name", name); // biome-ignore format: one command
+      return (await readAllJsonl<{ value: Trajectory }>(`.coa/evals/${name}/runs.jsonl`)).map(({ value }) => value);
+    };
+    const audit = (chain: Trajectory) => ({ id: chain.id, cascade: "x", at: "", kind: "k", differs: chain.answer !== old(chain), question: asked(chain), old: old(chain) }); // biome-ignore format: one line
+    const improve = (...more: string[]) => coa("improve", "kept.jsonl", "old.jsonl", "--tasks", "exam.jsonl", "--lab", "7", "--steps", "1", ...more); // biome-ignore format: one command
+    const statusOf = async (name: string) => JSON.parse((await coa("promote", "--json")).stdout).find(({ folder: of }: { folder: string }) => of.includes(name))?.status; // biome-ignore format: one line
 
+    const chains = await production("asked", 5, 15, 0);
     await writeFile("kept.jsonl", lines(chains));
     assert.match((await improve()).stdout, /nothing to learn from/);
+    const escalated = chains.map((chain, at) => ({ ...chain, ...(at < 5 && { served: { fallback: { model: "old", reason: "unsure", answer: old(chain) } } }) })); // biome-ignore format: one line
     await writeFile("kept.jsonl", lines(escalated));
-    await writeFile(".coa/switch/audit.jsonl", lines(audited));
-    const round = await improve();
-    assert.match(round.stdout, /round 1: not promoted: .*its cascade can't keep the promise/, round.stderr);
-    assert.match(round.stdout, /exam of 5 tasks/);
-    assert.equal(JSON.parse(await readFile(".coa/switch/rounds/1/decision.json", "utf8")).promote, false);
+    await writeFile(".coa/switch/audit.jsonl", lines(chains.slice(5).map(audit)));
+    const first = await improve();
+    assert.match(first.stdout, /round 1: not promoted: .*its cascade can't keep the promise/, first.stderr);
+    assert.match(first.stdout, /exam of 5 tasks/);
     assert.match(await readFile(".coa/switch/rounds/1/round.html", "utf8"), /Round 1/);
     assert.match((await improve()).stdout, /nothing to learn from/, "what a round used is not used again");
-    assert.deepEqual(JSON.parse((await coa("promote", "--json")).stdout).find(({ folder: of }: { folder: string }) => of === shipped)?.status, "live"); // biome-ignore format: one line
+    assert.equal(await statusOf("afm-lab-2m"), "live");
+
+    // Searches failed in production; they work again, and the candidate is measured as it will serve.
+    const failed = await production("failed", 15, 50, 1);
+    await writeFile("kept.jsonl", lines(failed));
+    await writeFile(".coa/switch/audit.jsonl", lines(failed.map(audit)));
+    const loose = ["--max-loss", "50%", "--confidence", "60%", "--set", "improve.margin=0.9"];
+    const second = await improve(...loose);
+    assert.match(second.stdout, /round 2: promoted/, `${second.stdout}\n${second.stderr}`);
+    assert.match(second.stdout, /\(agreement: no right answers were known\)/);
+    assert.deepEqual([await statusOf("rounds/2"), await statusOf("afm-lab-2m")], ["live", "retired"]);
+    const decision = JSON.parse(await readFile(".coa/switch/rounds/2/decision.json", "utf8"));
+    assert.ok(decision.escalated.candidate < decision.escalated.live && decision.facts.learned > 0, JSON.stringify(decision)); // biome-ignore format: one line
+    const cascade = JSON.parse(await readFile(".coa/switch/rounds/2/sft/model/cascade.json", "utf8"));
+    assert.deepEqual([cascade.basis, cascade.calibration.level], ["agreement", 1 / 6]);
+
+    // Killed after the promotion and before the decision was written: the same round, against the same live model.
+    const acts = await readFile(".coa/switch/versions.jsonl", "utf8");
+    await rm(".coa/switch/rounds/2/decision.json");
+    const again = await improve(...loose);
+    assert.match(again.stdout, /round 2: promoted/);
+    assert.match(again.stderr, /train, done before/);
+    assert.deepEqual(JSON.parse(await readFile(".coa/switch/rounds/2/decision.json", "utf8")), decision);
+    assert.equal(await readFile(".coa/switch/versions.jsonl", "utf8"), acts);
   });
 });

@@ -26,7 +26,7 @@ export const sections = {
   }),
   chain: section("How a chain is run", "model", {
     profile: text("Tags and rules: web, mhqa, code, multi, wide, lab, lab-wide, or a module that exports one by default (default: as the model was taught, else web)", { flag: "profile", valueName: "name|file" }),
-    lab: whole("Work in the made-up lab world of this seed", { flag: "lab", min: 0, valueName: "seed", replaces: ["tools.modules", "tools.mcp", "tools.docs", "tools.index", "tools.search", "tools.retrieval", "tools.recorded"] }),
+    lab: number("Work in the made-up lab world of this seed; 7.1 has the names of 7 and other facts", { flag: "lab", min: 0, valueName: "seed", replaces: ["tools.modules", "tools.mcp", "tools.docs", "tools.index", "tools.search", "tools.retrieval", "tools.recorded"] }),
     example: toggle("Show the model a worked example: for models that were not trained for chains"),
     bareQuestion: toggle("Give the model the question without a system prompt", { flag: "bare" }),
     enforcement: choice(["report", "repair"], "How format errors are handled", { default: "repair" }),
