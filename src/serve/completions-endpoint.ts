@@ -55,7 +55,8 @@ export function completionsEndpoint(service: ChainService): Endpoint {
     };
     const release = await service.place(caller.owner, request.signal);
     try {
-      const spend = (written: number) => caller.spend(prompt.length + written, 0);
+      const spend = (written: number) =>
+        caller.spend({ promptTokens: prompt.length, completionTokens: written, billedTokens: prompt.length + written, costUsd: 0 }); // biome-ignore format: one usage
       return await sendReply(call, { stream: settings.stream === true, whole: writer.whole }, (emit) =>
         tellCompletion(events, writer, { ...wanted, spend }, emit),
       );

@@ -8,7 +8,8 @@ import { readFile } from "node:fs/promises";
 import { z } from "zod";
 import { Refusal } from "../base/http/refusal.ts";
 import { UsageError } from "../core/errors.ts";
-import type { Counts } from "./store/counts.ts";
+import type { Usage } from "../core/usage.ts";
+import type { Counted, Counts } from "./store/counts.ts";
 
 const amount = z.number().positive().optional();
 
@@ -26,6 +27,8 @@ export const keySchema = z.object({
   maxUsdPerMonth: amount,
   /** False: nothing of this key's requests is kept, whatever the server keeps. */
   keep: z.boolean().optional(),
+  /** True: may read at `/v1/usage` what every key has used, not its own use alone. */
+  readsUsage: z.boolean().optional(),
 });
 export type ServeKey = z.infer<typeof keySchema>;
 
@@ -51,6 +54,9 @@ export async function readKeys(file: string): Promise<ServeKey[]> {
   });
 }
 
+/** What a chain or a completion used. */
+export type Used = Pick<Usage, "promptTokens" | "completionTokens" | "billedTokens" | "costUsd">;
+
 /** A caller that was admitted. */
 export interface Caller {
   name: string;
@@ -61,7 +67,9 @@ export interface Caller {
   headers: Record<string, string>;
   /** Counts so many more requests, of which one body was made; refused where they are too many. */
   count(requests: number): Promise<void>;
-  spend(tokens: number, usd: number): Promise<void>;
+  spend(used: Used): Promise<void>;
+  /** What this request has used so far. */
+  used?: Used;
 }
 
 export interface Callers {
@@ -69,6 +77,8 @@ export interface Callers {
   admit(entry: ServeKey | undefined): Promise<Caller>;
   /** The caller of a request that was admitted before; undefined where its key is not known any more. */
   ofOwner(owner: string): Caller | undefined;
+  /** What was used by days and months of UTC: by the key itself, or by all keys where it may read that. */
+  usage(owner: string): Promise<(Omit<Counted, "owner"> & { key: string })[]>;
   /** Reserves what a chain may use until it has ended; refused where the budget has no room for it beside those under way. */
   reserve(owner: string): Promise<() => void>;
 }
@@ -82,6 +92,7 @@ export function callers(keys: readonly ServeKey[], counts: () => Promise<Counts>
   /** Chains under way by owner, and the most that one of them has used so far. */
   const underWay = new Map(Array.from(owners.values(), (owner) => [owner, { chains: 0, tokens: firstTokens, usd: 0 }]));
   const entryOf = (owner: string) => keys.find((one) => owners.get(one) === owner);
+  const nameOf = (entry: ServeKey) => entry.name ?? `key ${keys.indexOf(entry) + 1}`;
   const anyone: Caller = {
     name: "anyone",
     owner: "anyone",
@@ -95,7 +106,7 @@ export function callers(keys: readonly ServeKey[], counts: () => Promise<Counts>
     const owner = owners.get(entry)!;
     const most = entry.requestsPerMinute;
     const caller: Caller = {
-      name: entry.name ?? `key ${keys.indexOf(entry) + 1}`,
+      name: nameOf(entry),
       owner,
       keep: entry.keep !== false,
       headers: {},
@@ -115,7 +126,7 @@ export function callers(keys: readonly ServeKey[], counts: () => Promise<Counts>
           headers: { ...caller.headers, ...after },
         });
       },
-      async spend(tokens, usd) {
+      async spend({ billedTokens: tokens, costUsd: usd }) {
         const seen = underWay.get(owner)!;
         Object.assign(seen, { tokens: Math.max(seen.tokens, tokens), usd: Math.max(seen.usd, usd) });
         await (await counts()).spend(owner, { tokens, usd });
@@ -160,6 +171,13 @@ export function callers(keys: readonly ServeKey[], counts: () => Promise<Counts>
     ofOwner(owner) {
       const entry = entryOf(owner);
       return entry ? callerOf(entry) : keys.length === 0 && owner === "anyone" ? anyone : undefined;
+    },
+    async usage(owner) {
+      const rows = await (await counts()).used(entryOf(owner)?.readsUsage ? undefined : owner);
+      return rows.map(({ owner: of, ...row }) => {
+        const entry = entryOf(of);
+        return { key: entry ? nameOf(entry) : "a key that is not known any more", ...row };
+      });
     },
     async reserve(owner) {
       const entry = entryOf(owner);

@@ -56,6 +56,51 @@ describe("operation", () => {
     });
   });
 
+  it("describes every route at /openapi.json, with what bodies are checked with", async () => {
+    await withServer({ keys }, async (ask) => {
+      const page: Loose = await (await ask("/openapi.json", undefined, mine)).json();
+      assert.match(page.openapi, /^3\.1/);
+      for (const path of [
+        "/v1/chat/completions",
+        "/v1/responses/{id}/cancel",
+        "/api/chat",
+        "/mcp",
+        "/v1/usage",
+        "/ready",
+      ])
+        assert.ok(page.paths[path], path);
+      assert.deepEqual(Object.keys(page.paths["/v1/responses/{id}"]).sort(), ["delete", "get"]);
+      const { schema } = page.paths["/v1/chat/completions"].post.requestBody.content["application/json"];
+      assert.deepEqual(schema.required, ["messages"]);
+      assert.equal(schema.properties.temperature.anyOf[0].maximum, 2);
+      assert.deepEqual(page.paths["/v1/responses/{id}"].get.parameters[0].name, "id");
+      assert.ok(page.components.securitySchemes.bearer);
+      const operations = Object.values<Loose>(page.paths).flatMap((one) => Object.values<Loose>(one));
+      assert.equal(new Set(operations.map(({ operationId }) => operationId)).size, operations.length);
+    });
+  });
+
+  it("tells a key what it used by day and month, and a key that may read it what all used", async () => {
+    const reader = { key: "reader-key", name: "books", readsUsage: true };
+    await withServer({ keys: [...keys, reader] }, async (ask) => {
+      const chat: Loose = await (await ask("/v1/chat/completions", { messages }, mine)).json();
+      await (await ask("/v1/messages", { messages, max_tokens: 1000 }, { "x-api-key": "other-key" })).text();
+      const used = async (key: string): Promise<Loose[]> =>
+        ((await (await ask("/v1/usage", undefined, { "x-api-key": key })).json()) as Loose).data;
+      const own = await used("first-key");
+      const { prompt_tokens, completion_tokens } = chat.usage;
+      const today = new Date().toISOString();
+      for (const row of own) {
+        assert.deepEqual([row.key, row.requests, row.tokens], ["ada", 1, prompt_tokens + completion_tokens]);
+        assert.ok(today.startsWith(row.period));
+        assert.equal(row.owner, undefined);
+      }
+      assert.deepEqual(own.map(({ period }) => period.length).sort(), [10, 7]);
+      assert.deepEqual(new Set((await used("reader-key")).map(({ key }) => key)), new Set(["ada", "key 2"]));
+      assert.deepEqual([...new Set((await used("other-key")).map(({ key }) => key))], ["key 2"]);
+    });
+  });
+
   it("counts the tokens of a response before it is asked for", async () => {
     await withServer({}, async (ask) => {
       const counted: Loose = await (await ask("/v1/responses/input_tokens", { input: "Where does Ada live?" })).json();

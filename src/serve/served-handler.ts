@@ -9,8 +9,10 @@ import { replyJson } from "../base/http/handler.ts";
 import { apiErrorBody } from "./api-error.ts";
 import type { Endpoint } from "./endpoint.ts";
 import { idempotentReplies } from "./idempotent-replies.ts";
-import { type Callers, callers, type keySchema } from "./keys.ts";
+import { type Callers, callers, type keySchema, type Used } from "./keys.ts";
 import { type Metrics, metrics } from "./metrics.ts";
+import { openapi } from "./openapi.ts";
+import { withSpans } from "./spans.ts";
 import { openServeStore, type ServeStore } from "./store/open-store.ts";
 
 export interface ServeOptions extends Omit<GuardSettings, "keys"> {
@@ -53,7 +55,7 @@ export function servedHandler(
 ): ServedHandler {
   const { keys = [], access, maxBodyBytes, onRequest = logFault } = options;
   const again = idempotentReplies(async () => (await store()).replies);
-  const { admit } = known ?? callers(keys, async () => (await store()).counts);
+  const { admit, usage } = known ?? callers(keys, async () => (await store()).counts);
   let accepting = true;
   let ready = true;
   let watched = false;
@@ -63,6 +65,8 @@ export function servedHandler(
       watched = true;
       replyJson(reply, ready ? 200 : 503, { ready });
     },
+    "GET /openapi.json": () => openapi(Object.keys(table), keys.length > 0),
+    "GET /v1/usage": async ({ caller }) => ({ object: "list", data: await usage(caller.owner) }),
     "GET /version": () => ({ version: packageVersion() }),
     "GET /metrics": ({ reply }) => {
       const gauges = { coa_chains_running: load?.running ?? 0, coa_chains_waiting: load?.waiting ?? 0 };
@@ -70,19 +74,19 @@ export function servedHandler(
     },
   };
   for (const [pattern, endpoint] of Object.entries(endpoints))
-    table[pattern] = pattern.startsWith("POST ") ? again(pattern, endpoint) : endpoint;
+    table[pattern] = withSpans(pattern, model, pattern.startsWith("POST ") ? again(pattern, endpoint) : endpoint);
   const served = guarded(table, {
     keys,
     access,
     maxBodyBytes,
     async admit(key) {
       const caller = await admit(key);
-      const spend: typeof caller.spend = (tokens, usd) => {
-        counting.spent += tokens;
-        return caller.spend(tokens, usd);
+      const used: Used = { promptTokens: 0, completionTokens: 0, billedTokens: 0, costUsd: 0 };
+      const spend: typeof caller.spend = (more) => {
+        for (const name of Object.keys(used) as (keyof Used)[]) used[name] += more[name];
+        return caller.spend(more);
       };
-      const counting = { ...caller, spent: 0, spend };
-      return counting;
+      return { ...caller, used, spend };
     },
     isOpen: (path) => path === "/health" || path === "/ready",
     errorBody: apiErrorBody,

@@ -8,7 +8,7 @@ import type { ServedEnd } from "./served-events.ts";
 
 /** Counts the chain; throws where the model behind it failed or the caller stopped it. */
 export async function settle({ trajectory, usage }: ServedEnd, caller: Caller): Promise<Trajectory> {
-  await caller.spend(usage.billedTokens, usage.costUsd);
+  await caller.spend(usage);
   if (trajectory.ending.reason === "error") throw failure(trajectory.ending);
   if (trajectory.ending.reason === "aborted") throw new DOMException("the client left", "AbortError");
   return trajectory;

@@ -141,7 +141,7 @@ export function guarded<Caller = undefined, Key extends string | { key: string }
     let held = 0;
     let pattern = "";
     let firstMs: number | undefined;
-    let who: { name?: string; spent?: number } | undefined;
+    let who: { name?: string; used?: { billedTokens: number } } | undefined;
     let fault: unknown;
     const errorBody = (error: unknown) => {
       const refused = refusalOf(error, protocol);
@@ -207,7 +207,7 @@ export function guarded<Caller = undefined, Key extends string | { key: string }
       const { method, path } = request;
       const ms = performance.now() - started;
       const chain = headers["x-coa-trajectory"];
-      const known = defined({ firstMs, caller: who?.name, chain, tokens: who?.spent, error: fault });
+      const known = defined({ firstMs, caller: who?.name, chain, tokens: who?.used?.billedTokens, error: fault });
       const line: RequestLine = { id, method, path, route: pattern, status, ms, ...known };
       try {
         onRequest(line);

@@ -9,6 +9,7 @@ export const optionalPeers = {
   "@cortex-js/compute-engine": "grading symbolic mathematics",
   "@modelcontextprotocol/client": "calling the tools of MCP servers",
   "@modelcontextprotocol/server": "serving MCP at /mcp",
+  "@opentelemetry/api": "spans of served requests",
   pg: "a state in PostgreSQL",
   pyodide: "running Python in WebAssembly",
 } as const;

@@ -18,6 +18,16 @@ export interface Counts {
   take(owner: string, requests: number, max: number): Promise<{ taken: number | undefined; restMs: number }>;
   spent(owner: string): Promise<Record<"all" | "month" | "day", Spent>>;
   spend(owner: string, used: Spent): Promise<void>;
+  /** What was used in each day and month, by one owner or by all. */
+  used(owner?: string): Promise<Counted[]>;
+}
+
+/** What an owner used in a period: a day (`2026-11-18`) or a month (`2026-11`). */
+export interface Counted extends Spent {
+  owner: string;
+  period: string;
+  /** Chains and completions that were counted. */
+  requests: number;
 }
 
 export function counts(database: Database): Counts {
@@ -46,11 +56,26 @@ export function counts(database: Database): Counts {
       return { all: found("all"), month: found("month"), day: found("day") };
     },
     async spend(owner, { tokens, usd }) {
-      const add = `INSERT INTO coa_counts (owner, period, at, tokens, usd) VALUES ($1, $2, $3, $4, $5)
-        ON CONFLICT (owner, period) DO UPDATE
-          SET tokens = coa_counts.tokens + excluded.tokens, usd = coa_counts.usd + excluded.usd, at = excluded.at`;
+      const add = `INSERT INTO coa_counts (owner, period, at, tokens, usd, requests) VALUES ($1, $2, $3, $4, $5, 1)
+        ON CONFLICT (owner, period) DO UPDATE SET tokens = coa_counts.tokens + excluded.tokens,
+          usd = coa_counts.usd + excluded.usd, requests = coa_counts.requests + 1, at = excluded.at`;
       const now = database.now();
       await database.run(...budgeted.map((name): Statement => [add, [owner, period(name), now, tokens, usd]]));
+    },
+    async used(owner) {
+      const lengths = `length(period) IN (${periods.day}, ${periods.month})`;
+      const [rows] = await database.run([
+        `SELECT owner, period, requests, tokens, usd FROM coa_counts
+          WHERE ${lengths} AND (owner = $1 OR CAST($1 AS TEXT) IS NULL) ORDER BY owner, period`,
+        [owner ?? null],
+      ]);
+      return rows!.map((row) => ({
+        owner: String(row["owner"]),
+        period: String(row["period"]),
+        requests: Number(row["requests"]),
+        tokens: Number(row["tokens"]),
+        usd: Number(row["usd"]),
+      }));
     },
   };
 }

@@ -265,6 +265,9 @@ for (const [name, { skip, place, open }] of Object.entries(kinds)) {
         const spent = { tokens: 400, usd: 10 };
         assert.deepEqual(await two.counts.spent("ada"), { all: spent, month: spent, day: spent });
         assert.deepEqual((await two.counts.spent("bob")).all, { tokens: 0, usd: 0 });
+        await two.counts.spend("bob", { tokens: 1, usd: 0 });
+        assert.deepEqual((await one.counts.used("bob")).map(({ requests, tokens }) => [requests, tokens]), [[1, 1], [1, 1]]); // biome-ignore format: month and day
+        assert.equal((await one.counts.used()).length, 4);
         wait(31 * day);
         await one.clean();
         const none = { tokens: 0, usd: 0 };
