@@ -70,8 +70,6 @@ export const servedSchema = lazySchema((z) =>
       .optional(),
     /** Which version of the model answered, where several serve. */
     version: z.string().optional(),
-    /** It was chosen among `n` chains; `chosen` is null where none has an answer. */
-    bestOf: z.object({ n: z.number(), chosen: z.number().nullable(), reason: z.string() }).optional(),
   }),
 );
 export type Served = z.infer<typeof servedSchema>;

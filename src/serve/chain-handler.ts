@@ -55,7 +55,7 @@ export interface ChainHandlerOptions
 }
 
 const chainHandlerNames = optionNames<ChainHandlerOptions>()(
-  "keys access maxBodyBytes onRequest model profile toolsOf defaults name maxChains maxQueue onTrajectory clientTools media shadow fallback agree trust cascade versions observations showTools mcpTools store bestOf forget annotate",
+  "keys access maxBodyBytes onRequest model profile toolsOf defaults name maxChains maxQueue onTrajectory clientTools media shadow fallback agree trust cascade versions observations showTools mcpTools store forget annotate",
 );
 
 export async function chainHandler(options: ChainHandlerOptions): Promise<ServedHandler> {

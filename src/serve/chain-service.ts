@@ -23,7 +23,6 @@ import { plainFor } from "../language/observation.ts";
 import { advance, startState } from "../language/profile.ts";
 import { systemPrompt } from "../language/system-prompt.ts";
 import { type KnownTool, withTools } from "../language/with-tools.ts";
-import { type BestOfChains, startCandidates } from "./best-of-chains.ts";
 import type { ChainRequest } from "./chain-request.ts";
 import { asCall } from "./forced-call.ts";
 import type { Seal } from "./sealed-state.ts";
@@ -50,8 +49,6 @@ export interface ChainServiceOptions {
   maxChains?: number;
   /** Chains that may wait; 256 by default. More are refused with 429. */
   maxQueue?: number;
-  /** Answer each request with the best of several chains. @internal */
-  bestOf?: BestOfChains;
   /** May change a chain that has ended, before it is shown. @internal */
   finish?: Finish;
   /** Chains that may be kept are found again by their ids, also where no later turn needs them. */
@@ -241,12 +238,11 @@ export function chainService(
       const release = await place(request.owner, signal);
       return async (tell) => {
         try {
-          const best = startCandidates(options.bestOf, request, chain.options, signal);
           const onEvent = (event: ChainEvent) => {
             if (event.type !== "chain-end") for (const served of chain.project(event)) tell(served);
           };
           const ran = await runChain(request.task, { ...chain.options, onEvent });
-          const trajectory = owned(await best(ran), request);
+          const trajectory = owned(ran, request);
           const ended = await options.finish?.(trajectory, request, { profile, signal });
           for (const event of wayOf(ended?.served)) tell(event);
           const shown = inForm(ended?.served ?? trajectory, request.schema);

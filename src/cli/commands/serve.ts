@@ -3,7 +3,6 @@ import { defineTask } from "../../core/task.ts";
 import { chainHandler } from "../../serve/chain-handler.ts";
 import { openKeptChains } from "../../serve/kept-chains.ts";
 import { openServeStore } from "../../serve/store/open-store.ts";
-import { chatOf, openServedBestOf } from "../choose-best.ts";
 import { defineCommand } from "../command.ts";
 import { type OpenChain, openChain } from "../open-chain.ts";
 import { openCascade, openOldSystem } from "../open-old-system.ts";
@@ -21,7 +20,7 @@ export default defineCommand({
     "coa serve --model .coa/quickstart/rl/model --fallback http://localhost:9000/v1 --cascade",
   ],
   options: {},
-  reads: ["server", "serve", "model", "chain", "tools", "judge", "grader", "choose", "spending"],
+  reads: ["server", "serve", "model", "chain", "tools", "judge", "grader", "spending"],
   hides: ["bare", "judge", "max-usd", "recorded", "tool-faults"],
   async run({ values, settings, out, signal, session }) {
     const { serve, model, chain } = settings;
@@ -38,9 +37,6 @@ export default defineCommand({
     // A model of the lab has no tools outside a world: that is said now, not to the first client.
     opened.toolsOf(defineTask({ id: "of a client", question: "?" }));
     const cascade = await openCascade(settings, opened.folder, session);
-    const bestOf = openServedBestOf(settings.choose, session, opened.profile, chatOf(opened.model));
-    if (bestOf && model.temperature === 0)
-      out.note("--best-of at temperature 0 runs the same chain each time: set --temperature, or let requests set it");
     const workspace = await openWorkspace();
     const state = serve.state ?? workspace.path("serve");
     const store = session.closeAtEnd(await openServeStore(state, { sealKeyFile: serve.sealKeyFile }));
@@ -66,7 +62,6 @@ export default defineCommand({
       ...old,
       ...cascade,
       ...(followed && { versions: followed.versions }),
-      bestOf,
       ...(kept && { forget: kept.delete, annotate: kept.annotate }),
       onTrajectory(trajectory, mayKeep) {
         // A chain that waits is kept when it has ended.
