@@ -25,8 +25,8 @@ def say(started, **more):
     print(json.dumps({**took, "bytes": resident, "peakBytes": peak, **more}), flush=True)
 
 
-def complete(prompt, count, slot):
-    body = {"prompt": prompt, "n_predict": count, "id_slot": slot, "temperature": 0, "ignore_eos": True}
+def complete(prompt, count, slot, on=True):  # on: past the end of the text, so that all runs are equally long
+    body = {"prompt": prompt, "n_predict": count, "id_slot": slot, "temperature": 0, "ignore_eos": on}
     body |= {"cache_prompt": True, "return_tokens": True}
     request = urllib.request.Request(
         f"{server.listening_address}/completion", json.dumps(body).encode(), {"content-type": "application/json"}
@@ -51,7 +51,7 @@ for line in sys.stdin:
         complete(rows[200 + read * 3 : 200 + read * 3 + context], 1, 0)
         say(start, tokens=context)
     elif request["do"] == "greedy":
-        say(start, answers=[complete(prompt, request["steps"], 0)["tokens"] for prompt in request["prompts"]])
+        say(start, answers=[complete(prompt, request["steps"], 0, False)["tokens"] for prompt in request["prompts"]])
     else:
         batch, context, steps = request["batch"], request["context"], request["steps"]
         together(batch, context, 1)  # the prompts are in the slots' caches after this

@@ -32,7 +32,7 @@ it("llama.cpp reads what we write, and answers as transformers does", { skip: mi
   const references = (
     JSON.parse(readFileSync(fixture, "utf8")) as { promptIds: number[]; ids: number[]; firstClose: number | null }[]
   ).slice(0, 10);
-  const setting = { file, type: "F32", threads: 2, rows: [] };
+  const setting = { file, type: "F32", threads: 1, rows: [] };
   const llama = await startStepper<{ answers: number[][] }>(python, "llama-real.py", setting);
   const steps = Math.max(...references.map(({ ids }) => ids.length));
   const { answers } = await llama.step({ do: "greedy", prompts: references.map((one) => one.promptIds), steps });
