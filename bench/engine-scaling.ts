@@ -5,7 +5,7 @@
 import type { Figure } from "../scripts/bench.ts";
 import { modelConfig } from "../src/engines/embedded/model/config.ts";
 import { initialParameters } from "../src/engines/embedded/model/parameters.ts";
-import { openRuntime } from "../src/engines/embedded/runtime/open-runtime.ts";
+import { openRuntime } from "../src/engines/embedded/runtime/runtime.ts";
 import { createTrainer } from "../src/engines/embedded/train/create-trainer.ts";
 
 const middle = { rows: 8, length: 256, width: 128 };
@@ -16,7 +16,7 @@ const settings = [
 ];
 
 export default async function bench(): Promise<Figure[]> {
-  const runtime = await openRuntime();
+  const runtime = openRuntime();
   const rates: number[] = [];
   for (const { rows, length, width } of settings) {
     const config = modelConfig({

@@ -7,7 +7,7 @@
 import type { Figure } from "../scripts/bench.ts";
 import { createGraph } from "../src/engines/embedded/onnx/graph.ts";
 import { gemm } from "../src/engines/embedded/onnx/operators.ts";
-import { openNativeRuntime } from "../src/engines/embedded/runtime/native.ts";
+import { openRuntime } from "../src/engines/embedded/runtime/runtime.ts";
 import { findTorch, least, type Measure, type Stepped, type Stepper, startStepper } from "./engine/stepper.ts";
 
 const steps = Number(process.env["COA_BENCH_STEPS"] ?? 8);
@@ -89,7 +89,7 @@ async function openGemm(threads: number): Promise<() => Promise<number>> {
   const graph = createGraph();
   const [a, b] = [graph.input("a", "float32", [size, size]), graph.input("b", "float32", [size, size])];
   graph.output("c", gemm(graph, a, b));
-  const session = await (await openNativeRuntime({ threads })).load(graph.encode());
+  const session = await openRuntime({ threads }).load(graph.encode());
   const matrix = () => ({
     data: Float32Array.from({ length: size * size }, () => Math.random() - 0.5),
     shape: [size, size],

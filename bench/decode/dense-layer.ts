@@ -2,7 +2,7 @@
 
 import { createGraph } from "../../src/engines/embedded/onnx/graph.ts";
 import { add, matMul, multiply, silu } from "../../src/engines/embedded/onnx/operators.ts";
-import { openRuntime } from "../../src/engines/embedded/runtime/open-runtime.ts";
+import { openRuntime } from "../../src/engines/embedded/runtime/runtime.ts";
 import { assembleModule } from "../../src/engines/embedded/sample/wasm/assembler.ts";
 import { matmulFunction } from "../../src/engines/embedded/sample/wasm/matmul.ts";
 import { gateFunction } from "../../src/engines/embedded/sample/wasm/row-kernels.ts";
@@ -57,7 +57,7 @@ export async function denseLayer({ rows, width, inner }: { rows: number; width: 
   const up = matMul(graph, middle, constant(width, inner));
   const inside = multiply(graph, silu(graph, matMul(graph, middle, constant(width, inner))), up);
   graph.output("out", add(graph, middle, matMul(graph, inside, constant(inner, width))));
-  const session = await (await openRuntime({ threads: 1 })).load(graph.encode());
+  const session = await openRuntime({ threads: 1 }).load(graph.encode());
   const feeds = {
     x: { data: new Float32Array(rows * width), shape: [rows, width] },
     attended: { data: new Float32Array(rows * width), shape: [rows, width] },

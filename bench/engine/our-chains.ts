@@ -4,12 +4,12 @@ import { createInterface } from "node:readline";
 import { createAdapter } from "../../src/engines/embedded/lora/adapter.ts";
 import { modelConfig } from "../../src/engines/embedded/model/config.ts";
 import { initialParameters } from "../../src/engines/embedded/model/parameters.ts";
-import { openRuntime } from "../../src/engines/embedded/runtime/open-runtime.ts";
+import { openRuntime } from "../../src/engines/embedded/runtime/runtime.ts";
 import { createTrainer } from "../../src/engines/embedded/train/create-trainer.ts";
 
 const { model, threads, lora, batch: file } = JSON.parse(process.argv[2]!);
 const config = modelConfig(model);
-const runtime = await openRuntime({ threads });
+const runtime = openRuntime({ threads });
 const adapter = lora ? createAdapter(config, { rank: lora }, 2) : undefined;
 const trainer = createTrainer({ config, parameters: initialParameters(config, 1), runtime, adapter });
 const batch: { tokens: number[]; weights: number[] }[] = JSON.parse(readFileSync(file, "utf8"));
@@ -18,7 +18,7 @@ const examples = batch.map(({ tokens, weights }) => ({
   targets: Int32Array.from(tokens.slice(1)),
   weights: Float32Array.from(weights),
 }));
-console.log(JSON.stringify({ name: `chain-of-agents, ${runtime.name} runtime` }));
+console.log(JSON.stringify({ name: "chain-of-agents" }));
 for await (const _ of createInterface({ input: process.stdin })) {
   const wall = performance.now();
   const cpu = process.cpuUsage();

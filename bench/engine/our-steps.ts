@@ -2,23 +2,23 @@
 import { createInterface } from "node:readline";
 import { modelConfig } from "../../src/engines/embedded/model/config.ts";
 import { initialParameters } from "../../src/engines/embedded/model/parameters.ts";
-import { openRuntime } from "../../src/engines/embedded/runtime/open-runtime.ts";
+import { openRuntime } from "../../src/engines/embedded/runtime/runtime.ts";
 import { shareParameters } from "../../src/engines/embedded/shared-base.ts";
 import { createTrainer } from "../../src/engines/embedded/train/create-trainer.ts";
 import { chooseLanes } from "../../src/engines/embedded/train/lane-threads.ts";
 
 const setting = JSON.parse(process.argv[2]!);
 const config = modelConfig({ ...setting, architecture: "llama", maxContext: setting.length });
-const runtime = await openRuntime({ threads: setting.threads, name: setting.runtime });
+const runtime = openRuntime({ threads: setting.threads });
 const parameters = shareParameters(initialParameters(config, 1));
-const lanes = runtime.name === "native" ? chooseLanes(config, setting.threads) : undefined;
+const lanes = chooseLanes(config, setting.threads);
 const trainer = createTrainer({ config, parameters, runtime, lanes });
 const examples = Array.from({ length: setting.rows }, () => {
   const ids = Int32Array.from({ length: setting.length + 1 }, () => Math.floor(Math.random() * setting.vocabularySize));
   const weights = new Float32Array(setting.length).fill(1 / (setting.rows * setting.length));
   return { input: ids.slice(0, -1), targets: ids.slice(1), weights };
 });
-console.log(JSON.stringify({ name: `chain-of-agents, ${runtime.name} runtime` }));
+console.log(JSON.stringify({ name: "chain-of-agents" }));
 for await (const _ of createInterface({ input: process.stdin })) {
   const wall = performance.now();
   const cpu = process.cpuUsage();

@@ -6,8 +6,8 @@
 import { seededRandom } from "../../src/base/work/random.ts";
 import { createTape, gradients, type Tape } from "../../src/engines/embedded/autodiff/tape.ts";
 import { createGraph, type Dimension, type Value } from "../../src/engines/embedded/onnx/graph.ts";
-import { openNativeRuntime } from "../../src/engines/embedded/runtime/native.ts";
 import type { HostTensor } from "../../src/engines/embedded/runtime/runtime.ts";
+import { openRuntime } from "../../src/engines/embedded/runtime/runtime.ts";
 
 /** What a check needs: inputs to differentiate, other feeds, and the operator. */
 export interface RuleCheck {
@@ -40,7 +40,7 @@ export async function worstGradientError(check: RuleCheck): Promise<Record<strin
     graph.output(`gradient:${name}`, found[index]!);
   });
 
-  const runtime = await openNativeRuntime({ threads: 2 });
+  const runtime = openRuntime({ threads: 2 });
   const session = await runtime.load(graph.encode());
   const weighting = normal(check.resultShape);
   const feeds: Record<string, HostTensor> = { ...check.feeds, seed: { data: weighting, shape: check.resultShape } };

@@ -1,5 +1,5 @@
 /**
- * The Tinker API's messages in JSON, both directions: what our client sends our server reads, and the other way round. An
+ * The Tinker API's messages in JSON, as our client and our server read and write them; our client sends passes in protobuf. An
  * example is pre-shifted as ours are; arrays are named tensors. Clip bounds are absolute ratios there and distances from 1
  * here. Where the SDK speaks protobuf, tinker-protobuf.ts writes the same values in bytes.
  */
@@ -35,25 +35,6 @@ export const tensorNames = {
 /** Which arrays of an example a loss reads; others are not sent. */
 export function arraysOf(loss: LossSpec): readonly (keyof typeof tensorNames)[] {
   return loss.name === "cross_entropy" ? ["targets", "weights"] : ["targets", "oldLogprobs", "advantages"];
-}
-
-export function toPass(examples: readonly Example[], loss: LossSpec): WirePass {
-  const config = toLossConfig(loss);
-  return {
-    data: examples.map((example) => ({
-      model_input: { chunks: [{ type: "encoded_text", tokens: [...example.input] }] },
-      loss_fn_inputs: Object.fromEntries(
-        arraysOf(loss).flatMap((name) => {
-          const values = example[name] ?? (name === "weights" ? onesFor(example) : undefined);
-          if (!values) return [];
-          const dtype = name === "targets" ? "int64" : "float32";
-          return [[tensorNames[name], { data: [...values], dtype, shape: [values.length] }]];
-        }),
-      ),
-    })),
-    loss_fn: loss.name,
-    ...(Object.keys(config).length > 0 ? { loss_fn_config: config } : {}),
-  };
 }
 
 export function fromPass({ data, loss_fn, loss_fn_config }: WirePass): { examples: Example[]; loss: LossSpec } {
@@ -217,14 +198,7 @@ export function toSamples(
 }
 
 /** Log-probabilities of each target of each datum, as a pass returns them. */
-export const passResultSchema = z.object({
-  loss_fn_output_type: z.string(),
-  loss_fn_outputs: z.array(z.record(z.string(), tensorSchema)),
-  metrics: z.record(z.string(), z.number()),
-});
-export type WirePassResult = z.infer<typeof passResultSchema>;
-
-export function toPassResult(logprobs: readonly Float32Array[], losses: readonly Float32Array[]): WirePassResult {
+export function toPassResult(logprobs: readonly Float32Array[], losses: readonly Float32Array[]) {
   const tensor = (values: Float32Array) => ({ data: [...values], dtype: "float32", shape: [values.length] });
   let total = 0;
   for (const row of losses) for (const value of row) total += value;
@@ -233,11 +207,4 @@ export function toPassResult(logprobs: readonly Float32Array[], losses: readonly
     loss_fn_outputs: logprobs.map((row, at) => ({ elementwise_loss: tensor(losses[at]!), logprobs: tensor(row) })),
     metrics: { "loss:sum": total },
   };
-}
-
-export function fromPassResult(result: WirePassResult): Float32Array[] {
-  return result.loss_fn_outputs.map(({ logprobs }) => {
-    if (!logprobs) throw new CoaError("format", "the server returned no log-probabilities of the targets");
-    return Float32Array.from(logprobs.data);
-  });
 }

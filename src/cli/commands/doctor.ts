@@ -57,11 +57,11 @@ async function engine(): Promise<Finding> {
       detail: `onnxruntime native: ${bundled.map((backend) => backend.name).join(", ")}`,
     };
   } catch {
-    if (!isInstalled("onnxruntime-node") && !isInstalled("onnxruntime-web")) {
+    if (!isInstalled("onnxruntime-node")) {
       const remedy = `to train, add it: ${peerRemedy("onnxruntime-node")}; asking, serving and evaluating work without it`;
       return { what: "engine", ok: false, detail: "no training runtime installed", remedy };
     }
-    const remedy = "training uses the slower WebAssembly runtime here; sampling is not affected";
+    const remedy = "train on another machine (coa serve trainer); sampling is not affected";
     return { what: "engine", ok: false, detail: "no native onnxruntime for this platform", remedy };
   }
 }

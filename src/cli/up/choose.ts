@@ -55,8 +55,7 @@ export async function chooseUp(values: UpValues, settings: UpSettings): Promise<
   for (const file of tools.modules)
     if (!existsSync(file)) throw new UsageError(`--tool ${file}: there is no such file`);
   const student = await chooseStudent(values);
-  if (student.kind !== "server" && !isInstalled("onnxruntime-node") && !isInstalled("onnxruntime-web"))
-    throw missingPeer("onnxruntime-node");
+  if (student.kind !== "server" && !isInstalled("onnxruntime-node")) throw missingPeer("onnxruntime-node");
   return {
     student,
     questions: values.questions,

@@ -3,7 +3,7 @@ import { mkdtemp, readdir, readFile, rm, truncate, writeFile } from "node:fs/pro
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
-import { testSize, whole } from "../../../test/fixtures/test-size.ts";
+import { whole } from "../../../test/fixtures/test-size.ts";
 import { totalLoss } from "../../base/count/policy-loss.ts";
 import { seededRandom } from "../../base/work/random.ts";
 import type { Engine, Example, ForwardResult, SampleRequest } from "../../core/engine.ts";
@@ -235,16 +235,6 @@ describe("numbers that make no sense", () => {
 });
 
 describe("openEmbeddedEngine", () => {
-  it("trains the same model on the WebAssembly runtime", async () => {
-    const run = (runtime: "native" | "wasm") =>
-      withEngine({ config, seed: 2, runtime }, async (engine) => {
-        assert.match(engine.name, new RegExp(runtime));
-        return train(engine, 0, testSize(2, 4));
-      });
-    const [native, wasm] = [await run("native"), await run("wasm")];
-    for (const [step, loss] of native.entries()) assert.ok(Math.abs(loss - wasm[step]!) < 1e-3 * loss, `step ${step}`);
-  });
-
   it("leaves the event loop free while it computes", async () => {
     await withEngine({ config, seed: 2 }, async (engine) => {
       let turns = 0;

@@ -56,7 +56,7 @@ export interface EmbeddedEngine extends Engine, Sampler {
 }
 
 const engineOptionNames = optionNames<EmbeddedEngineOptions | SharedEngineOptions>()(
-  "folder base config seed copyInit embeddingDeviation threads runtime executionProviders optimizer lora trainEmbeddings maxBatchTokens maxBatch cacheBytes precision",
+  "folder base config seed copyInit embeddingDeviation threads optimizer lora trainEmbeddings maxBatchTokens maxBatch cacheBytes precision",
 );
 
 /** @internal */
@@ -174,11 +174,11 @@ export async function openEmbeddedEngine(
     return promise;
   };
 
-  const { config, runtime } = await thread.call("describe").catch(async (error: unknown) => {
+  const config = await thread.call("describe").catch(async (error: unknown) => {
     await thread.close();
     throw error;
   });
-  const name = `embedded (${runtime})`;
+  const name = "embedded";
   const capabilities = embeddedCapabilities(config, options.lora === undefined);
   const endSession = (sessionKey: string) => post({ type: "endSession", sessionKey });
   return {

@@ -6,7 +6,6 @@
 import type { PlainError } from "../../base/work/thread.ts";
 import type { Example, ForwardResult, LossSpec, OptimizerStep } from "../../core/engine.ts";
 import type { ModelConfig } from "./model/config.ts";
-import type { Runtime } from "./runtime/runtime.ts";
 import type { SamplerEvent, SamplerRequest } from "./sample/sampler.ts";
 import type { SharedBase } from "./shared-base.ts";
 
@@ -20,10 +19,6 @@ export type SharedEngineOptions = EngineSettings & { base: SharedBase };
 interface EngineSettings {
   /** Threads of training and of sampling; all cores by default. */
   threads?: number;
-  /** @internal */
-  runtime?: Runtime["name"];
-  /** ONNX Runtime execution providers in order of preference; anything but "cpu" is untested. */
-  executionProviders?: readonly string[];
   optimizer?: "adamw" | "muon";
   /** Trains a low-rank adapter, a new one or one from a PEFT folder, and leaves the model's own weights alone. */
   lora?: { rank: number; alpha?: number; targets?: readonly string[]; seed?: number } | { folder: string };
@@ -47,7 +42,7 @@ interface EngineSettings {
 /** Calls, answered in order. */
 export interface EngineCalls {
   /** Answered when the weights are loaded. */
-  describe(): { config: ModelConfig; runtime: Runtime["name"] };
+  describe(): ModelConfig;
   forward(pass: { examples: readonly Example[]; loss: LossSpec }): Promise<ForwardResult>;
   forwardBackward(pass: {
     examples: readonly Example[];

@@ -20,7 +20,7 @@ import { loadModelFolder, saveModelFolder } from "./files/model-folder.ts";
 import { type Adapter, createAdapter, mergedParameters } from "./lora/adapter.ts";
 import type { ModelConfig } from "./model/config.ts";
 import { initialParameters, parameterCount } from "./model/parameters.ts";
-import { openRuntime } from "./runtime/open-runtime.ts";
+import { openRuntime } from "./runtime/runtime.ts";
 import { createSampler } from "./sample/create-sampler.ts";
 import type { Sampler, SamplerRequest } from "./sample/sampler.ts";
 import { isWide } from "./sample/wide-thread.ts";
@@ -36,15 +36,10 @@ const post = (message: FromWorker) => postFromThread(message);
 
 async function main(options: EmbeddedEngineOptions | SharedEngineOptions): Promise<void> {
   const threads = options.threads ?? availableParallelism();
-  const runtime = openRuntime({
-    threads: options.threads,
-    name: options.runtime,
-    executionProviders: options.executionProviders,
-  });
+  const runtime = openRuntime({ threads: options.threads });
   const { config, folder: companions, ...weights } = await weightsOf(options);
   const exact = options.precision !== "8bit";
-  const lanes =
-    runtime.name === "native" && !options.executionProviders && exact ? chooseLanes(config, threads) : undefined;
+  const lanes = exact ? chooseLanes(config, threads) : undefined;
   const parameters = lanes && !("base" in options) ? shareParameters(weights.parameters) : weights.parameters;
   const adapter = await openAdapter(config, options.lora, lanes !== undefined);
   const trainer = createTrainer({
@@ -63,7 +58,7 @@ async function main(options: EmbeddedEngineOptions | SharedEngineOptions): Promi
   const effective = adapter ? mergedParameters(parameters, adapter) : parameters;
   /** Policies by number: 0 is renewed by each publication, the others are pinned to the weights they were made with. */
   const policies = new Map<number, { sampler: Sampler; version: number }>();
-  const wide = runtime.name === "native" && !options.executionProviders && isWide(config, options.precision);
+  const wide = isWide(config, options.precision);
   const openSampler = () =>
     createSampler(config, effective, {
       threads,
@@ -111,7 +106,7 @@ async function main(options: EmbeddedEngineOptions | SharedEngineOptions): Promi
   };
 
   const calls: EngineCalls = {
-    describe: () => ({ config, runtime: runtime.name }),
+    describe: () => config,
     forward: ({ examples, loss }) => trainer.forward(examples, loss),
     forwardBackward: ({ examples, loss, options }) => trainer.forwardBackward(examples, loss, options),
     async optimStep(step) {

@@ -10,7 +10,7 @@ import { pathToFileURL } from "node:url";
 import { modelConfig } from "./model/config.ts";
 import { initialParameters } from "./model/parameters.ts";
 import { openOptimizer } from "./optim/optimizer.ts";
-import { openNativeRuntime } from "./runtime/native.ts";
+import { openRuntime } from "./runtime/runtime.ts";
 import { loadStateFolder } from "./state-folder.ts";
 
 const config = modelConfig({ vocabularySize: 200, hiddenSize: 64, layers: 2, heads: 2 });
@@ -34,7 +34,7 @@ describe("saveStateFolder", () => {
   it("leaves a whole state behind when the process is killed while saving", async () => {
     const folder = await mkdtemp(join(tmpdir(), "coa-state-"));
     const state = join(folder, "state");
-    const runtime = await openNativeRuntime({ threads: 1 });
+    const runtime = openRuntime({ threads: 1 });
     for (const killAt of [2, 3, 5, 8]) {
       const child = spawn(process.execPath, ["--input-type=module-typescript", "-e", saver(state)], {
         stdio: ["ignore", "pipe", "inherit"],

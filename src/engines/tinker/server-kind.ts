@@ -7,7 +7,6 @@ import { HttpError } from "../../base/http/http-client.ts";
 import type { EngineCapabilities } from "../../core/engine.ts";
 import { CoaError } from "../../core/errors.ts";
 import { type TokenizerFingerprint, tokenizerDifference } from "../../core/fingerprint.ts";
-import type { WireFormat } from "./pass-format.ts";
 import type { TinkerClient } from "./tinker-client.ts";
 import { protocolVersion } from "./tinker-session.ts";
 
@@ -16,8 +15,6 @@ export interface ServerKind {
   name: "coa" | "tinker";
   reduction: "sum" | "sequence-mean";
   losses: EngineCapabilities["losses"];
-  /** Formats that passes may have, the better one first; both are tried where the server does not say. */
-  formats: readonly WireFormat[];
   requestLimits: { examples: number; bytes: number };
   gradientNorm: boolean;
   gradientClipping: boolean;
@@ -30,10 +27,6 @@ const coaExtension = z.object({
   version: z.literal(1),
   lossOptions: z.array(z.enum(["dual_clip", "temperature"])),
   gradientNorm: z.boolean(),
-  formats: z
-    .array(z.enum(["protobuf", "json"]))
-    .min(1)
-    .optional(),
   tokenizer: z.object({ size: z.number(), fingerprint: z.string() }).optional(),
 });
 
@@ -42,7 +35,6 @@ const clientConfig = z.object({
   fwdbwd_max_chunk_len: z.number().int().min(1).catch(1024),
   fwdbwd_max_chunk_bytes_count: z.number().min(1).catch(5e6),
 });
-const bothFormats = ["protobuf", "json"] as const;
 
 /** Asks the server what it is, and refuses one that does not have the base model. */
 export async function findServer(
@@ -83,7 +75,6 @@ export async function findServer(
       name: "coa",
       reduction: "sum",
       losses: lossesOf("sum", tempered, dual),
-      formats: own.data.formats ?? bothFormats,
       gradientNorm: own.data.gradientNorm,
       gradientClipping: true,
       ...limits,
@@ -94,7 +85,6 @@ export async function findServer(
     name: "tinker",
     reduction,
     losses: lossesOf(reduction, [], []),
-    formats: bothFormats,
     gradientNorm: reduction === "sequence-mean",
     gradientClipping: false,
     ...limits,

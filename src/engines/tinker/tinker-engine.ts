@@ -8,8 +8,8 @@
 
 import { checkStep } from "../../base/count/policy-loss.ts";
 import { HttpError } from "../../base/http/http-client.ts";
-import { fromPassResult, passResultSchema, samplesSchema, toAdam } from "../../base/wire/tinker.ts";
-import { decodePassResult, decodeSamples } from "../../base/wire/tinker-protobuf.ts";
+import { samplesSchema, toAdam } from "../../base/wire/tinker.ts";
+import { decodePassResult, decodeSamples, encodePass } from "../../base/wire/tinker-protobuf.ts";
 import { checkOptions, optionNames } from "../../base/work/check-options.ts";
 import { inOrder } from "../../base/work/in-order.ts";
 import { semaphore } from "../../base/work/limiter.ts";
@@ -21,7 +21,6 @@ import type { TokenizerFingerprint } from "../../core/fingerprint.ts";
 import { checkAnswer, checkExamples } from "./check-pass.ts";
 import { saveCheckpointFiles } from "./checkpoint-files.ts";
 import { cutSample, filledUp, roundedUp } from "./few-lengths.ts";
-import { passFormat } from "./pass-format.ts";
 import { answerOf, asRestart, jsonOf } from "./read-result.ts";
 import { findServer, type ServerKind } from "./server-kind.ts";
 import { type TinkerClientOptions, type TinkerFuture, type TinkerResult, tinkerClient } from "./tinker-client.ts";
@@ -83,7 +82,6 @@ export async function openTinkerEngine(options: TinkerEngineOptions): Promise<Ti
   const server = await findServer(client, options);
   const maxContext = Math.min(options.maxContext, server.maxContext ?? options.maxContext);
   const session = await openSession(client, onNote);
-  const passes = passFormat(server.formats);
   const places = semaphore(options.samplesInFlight ?? 512);
   let models = 0;
   let samplingSessions = 0;
@@ -153,18 +151,17 @@ export async function openTinkerEngine(options: TinkerEngineOptions): Promise<Ti
     const read = (result: TinkerResult): ForwardResult => {
       if (forwardOnly) used.forwardTokens += tokens;
       else used.trainTokens += tokens;
-      const { logprobs, metrics } = result.bytes
-        ? decodePassResult(result.bytes)
-        : { logprobs: fromPassResult(answerOf(passResultSchema, result.json)), metrics: {} };
+      if (!result.bytes)
+        throw new CoaError("format", "the server answered a pass in JSON where protobuf was asked for");
+      const { logprobs, metrics } = decodePassResult(result.bytes);
       checkAnswer(sent, logprobs);
       return { logprobs: logprobs.map((row, at) => row.subarray(0, examples[at]!.targets.length)), metrics };
     };
     return submitNext(
-      (ids) =>
-        passes.send(
-          { modelId: ids.model_id, seqId: ids.seq_id, examples: sent, loss, forwardOnly },
-          (path, body, format) => client.submit(path, body, { protobuf: format === "protobuf" }),
-        ),
+      ({ model_id: modelId, seq_id: seqId }) => {
+        const body = encodePass({ modelId, seqId, examples: sent, loss, forwardOnly });
+        return client.submit("forward_backward", body, { protobuf: true });
+      },
       read,
       steps,
     );
@@ -234,7 +231,7 @@ export async function openTinkerEngine(options: TinkerEngineOptions): Promise<Ti
           topk_prompt_logprobs: 0,
           type: "sample",
         },
-        { signal, sampling: true, protobuf: passes.current === "protobuf" },
+        { signal, sampling: true, protobuf: true },
       );
       const future = await remembered(submitted).catch(asRestart);
       const result = await remembered(future.result()).catch(asRestart);

@@ -123,7 +123,6 @@ export function trainerHandler(options: TrainerServerOptions): TrainerHandler {
         version: 1,
         lossOptions: ["dual_clip", "temperature"],
         gradientNorm: true,
-        formats: ["protobuf", "json"],
         ...(tokenizer ? { tokenizer } : {}),
       },
     }),

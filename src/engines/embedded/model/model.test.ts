@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { seededRandom } from "../../../base/work/random.ts";
-import { openNativeRuntime } from "../runtime/native.ts";
+import { openRuntime } from "../runtime/runtime.ts";
 import { createTrainer } from "../train/create-trainer.ts";
 import { compile } from "./compile.ts";
 import { checkConfig, configFromHuggingFace, configToHuggingFace, modelConfig } from "./config.ts";
@@ -63,7 +63,7 @@ describe("initial parameters", () => {
       const start = 10 + Math.floor(random.next() * 80);
       ids.push(...ids.slice(start, start + 20));
       const example = { input: Int32Array.from(ids.slice(0, -1)), targets: Int32Array.from(ids.slice(1)) };
-      const runtime = await openNativeRuntime({ threads: 1 });
+      const runtime = openRuntime({ threads: 1 });
       const meanOfCopied = async (copyInit: boolean) => {
         const parameters = initialParameters(config, 4, { copyInit, embeddingDeviation: 0.3 });
         const trainer = createTrainer({ config, parameters, runtime });

@@ -2,10 +2,10 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { seededRandom } from "../../../base/work/random.ts";
 import type { ParameterSet } from "../model/parameters.ts";
-import { openNativeRuntime } from "../runtime/native.ts";
+import { openRuntime } from "../runtime/runtime.ts";
 import { openOptimizer } from "./optimizer.ts";
 
-const runtime = await openNativeRuntime({ threads: 1 });
+const runtime = openRuntime({ threads: 1 });
 const random = seededRandom(1);
 const normal = (...shape: number[]) => ({
   shape,

@@ -1,7 +1,7 @@
 /** The body of the thread that computes wide tiles: ONNX Runtime for what lies between the attentions, WebAssembly for these. */
 import { parentPort, workerData } from "node:worker_threads";
-import { openNativeRuntime } from "../runtime/native.ts";
-import type { HostTensor, Session } from "../runtime/runtime.ts";
+import { isInstalled } from "../../../base/work/optional-peer.ts";
+import { type HostTensor, openRuntime, type Session } from "../runtime/runtime.ts";
 import { controlWords, tileAddresses, wantBytes } from "./decoder-layout.ts";
 import { attendLayer, tileKernels } from "./run-tile.ts";
 import { type ToWideThread, type WideThreadData, wideStates } from "./wide-thread.ts";
@@ -11,13 +11,12 @@ const control = new Int32Array(memory.buffer, 0, 16);
 const words = new Int32Array(memory.buffer);
 const floats = new Float32Array(memory.buffer);
 const kernels = tileKernels(module, memory);
-const runtime = openNativeRuntime({ threads });
+const runtime = openRuntime({ threads });
 const sessions: Session[] = [];
 
 async function load(graph: Uint8Array, index: number): Promise<number> {
-  const opened = await runtime.catch(() => undefined);
-  if (!opened) return wideStates.absent;
-  const session = await opened.load(graph);
+  if (!isInstalled("onnxruntime-node")) return wideStates.absent;
+  const session = await runtime.load(graph);
   await sessions[index]?.release();
   sessions[index] = session;
   return wideStates.done;

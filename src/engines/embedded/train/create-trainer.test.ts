@@ -9,13 +9,13 @@ import { CoaError } from "../../../core/errors.ts";
 import { createAdapter, mergedParameters } from "../lora/adapter.ts";
 import { type ModelConfig, modelConfig } from "../model/config.ts";
 import { initialParameters, type ParameterSet } from "../model/parameters.ts";
-import { openRuntime } from "../runtime/open-runtime.ts";
+import { openRuntime } from "../runtime/runtime.ts";
 import { shareParameters } from "../shared-base.ts";
 import { createTrainer, type Trainer } from "./create-trainer.ts";
 import type { Lanes } from "./lane-threads.ts";
 import { layOutBatches } from "./lay-out-batches.ts";
 
-const runtime = await openRuntime({ threads: 2 });
+const runtime = openRuntime({ threads: 2 });
 
 const models = {
   "qwen2, shared keys, tied": modelConfig({

@@ -11,8 +11,7 @@ import type { Adapter } from "../lora/adapter.ts";
 import type { ModelConfig } from "../model/config.ts";
 import { embeddingName, headName, type ParameterSet } from "../model/parameters.ts";
 import { type Optimizer, type OptimizerName, openOptimizer } from "../optim/optimizer.ts";
-import { openRuntime } from "../runtime/open-runtime.ts";
-import type { Runtime } from "../runtime/runtime.ts";
+import { openRuntime, type Runtime } from "../runtime/runtime.ts";
 import { affordableTokens, defaultChunkRows, defaultHeadChunks } from "./batch-memory.ts";
 import { checkExamples } from "./check-examples.ts";
 import { addInto, createGradientLane, type LaneTask } from "./gradient-lane.ts";
@@ -71,7 +70,7 @@ export function createTrainer(options: TrainerOptions): Trainer {
   const chunkRows = options.chunkRows ?? defaultChunkRows(config);
   const maxTokens = options.maxBatchTokens ?? affordableTokens(config, headChunks * chunkRows);
   const model = { config, parameters, adapter, trainable, headChunks, chunkRows, keptBytes };
-  const own = createGradientLane(model, lanes ? openRuntime({ threads: lanes.threads, name: runtime.name }) : runtime);
+  const own = createGradientLane(model, lanes ? openRuntime({ threads: lanes.threads }) : runtime);
   const others: LaneThread[] = [];
   let accumulated = false;
   /** A `forwardBackward` failed: what was summed is not the gradient that was asked for. */
@@ -96,7 +95,7 @@ export function createTrainer(options: TrainerOptions): Trainer {
     const [mine = [], ...theirs] = divide(batches, spread);
     const taskOf = ({ feeds: batch }: LaidOutBatch): LaneTask => ({ kind, batch, sharpness, numbers });
     const elsewhere = theirs.map(async (share, index) => {
-      others[index] ??= startLane({ model, runtime: runtime.name, threads: lanes!.threads });
+      others[index] ??= startLane({ model, threads: lanes!.threads });
       const { logprobs: found, gradients } = await others[index].run(share.map(taskOf));
       share.forEach((batch, at) => {
         batch.readLogprobs(found[at]!, logprobs);

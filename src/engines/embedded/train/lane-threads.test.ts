@@ -3,7 +3,7 @@ import { describe, it } from "node:test";
 import { seededRandom } from "../../../base/work/random.ts";
 import { modelConfig } from "../model/config.ts";
 import { initialParameters } from "../model/parameters.ts";
-import { openRuntime } from "../runtime/open-runtime.ts";
+import { openRuntime } from "../runtime/runtime.ts";
 import { shareParameters } from "../shared-base.ts";
 import { createTrainer } from "./create-trainer.ts";
 import { chooseLanes, startLane } from "./lane-threads.ts";

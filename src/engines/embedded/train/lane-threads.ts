@@ -6,7 +6,6 @@
 import { startThread } from "../../../base/work/thread.ts";
 import type { ModelConfig } from "../model/config.ts";
 import { parameterCount } from "../model/parameters.ts";
-import type { Runtime } from "../runtime/runtime.ts";
 import type { LaneModel, LaneTask } from "./gradient-lane.ts";
 import type { LaneCalls } from "./lane-worker.ts";
 
@@ -31,7 +30,6 @@ export function chooseLanes(config: ModelConfig, threads: number): Lanes | undef
 export interface LaneThreadData {
   /** Its weights are in memory that threads share. */
   model: LaneModel;
-  runtime: Runtime["name"];
   threads: number;
 }
 

@@ -1,13 +1,13 @@
 /** The body of a lane's thread: tasks in, log-probabilities and the sums of their gradients out. */
 import { workerData } from "node:worker_threads";
 import { answerCalls } from "../../../base/work/thread.ts";
-import { openRuntime } from "../runtime/open-runtime.ts";
+import { openRuntime } from "../runtime/runtime.ts";
 import { createGradientLane, type LaneTask } from "./gradient-lane.ts";
 import type { LaneThreadData } from "./lane-threads.ts";
 
-const { model, runtime, threads } = workerData as LaneThreadData;
+const { model, threads } = workerData as LaneThreadData;
 const shared = (length: number) => new Float32Array(new SharedArrayBuffer(length * 4));
-const lane = createGradientLane(model, openRuntime({ threads, name: runtime }), shared);
+const lane = createGradientLane(model, openRuntime({ threads }), shared);
 
 const calls = {
   async run(tasks: readonly LaneTask[]) {
