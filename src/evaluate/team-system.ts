@@ -33,11 +33,8 @@ export function teamSystem(options: TeamSystemOptions): System {
   });
 }
 
-function identityOf(
-  { roles, tools, planning, reviewInterval, verify, limits, temperature }: TeamSystemOptions,
-  topology: string,
-) {
+function identityOf({ roles, tools, verify, limits, temperature }: TeamSystemOptions, topology: string) {
   const models = Object.fromEntries(Object.entries(roles).map(([role, { name }]) => [role, name]));
   const names = typeof tools === "function" ? "of each task" : tools.map((tool) => tool.name);
-  return { kind: "team", topology, models, tools: names, planning, reviewInterval, verify, limits, temperature };
+  return { kind: "team", topology, models, tools: names, verify, limits, temperature };
 }

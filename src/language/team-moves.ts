@@ -21,17 +21,9 @@ interface TeamRequest {
 
 /** Every request and reminder of the rules. */
 export const teamRequests = {
-  survey: {
-    text: "Before the plan, survey the facts. List what the question gives, what must be looked up, and what must be derived or computed. Do not plan yet.",
-    move: "summarise",
-  },
   plan: { text: "Write the plan: a short numbered list of sub-tasks, and nothing after it.", move: "plan" },
   newPlan: {
     text: "Write a new plan that avoids this: a short numbered list of sub-tasks, and nothing after it.",
-    move: "plan",
-  },
-  refreshPlan: {
-    text: "Bring the plan up to date: keep what is done, and list what remains to be done. Write the numbered list and nothing after it.",
     move: "plan",
   },
   carryOut: { text: "Carry out the plan: delegate the next sub-task, or reply with the answer alone.", move: "answer" },
@@ -56,7 +48,6 @@ export const teamRequests = {
     text: 'That is not an answer. Delegate the next sub-task by a call, or write one line "Answer: " with the answer alone.',
     move: "answer",
   },
-  continue: { text: "Continue." },
   continueAnyway: { text: "Continue as well as you can.", ending: true },
   emptyReply: {
     text: "Your reply was empty. Call one of the tools you have, or reply with text as your instructions say.",
@@ -150,16 +141,16 @@ export function agreedAnswer(steps: readonly Pick<TeamStep, "move" | "text">[]) 
   return { answer: first, scores };
 }
 
-/** The first message to the manager: the question and a first request. */
-export function questionMessage(question: string, first: "plan" | "survey"): string {
-  return `Question: ${question}\n\n${teamRequests[first].text}`;
+/** The first message to the manager: the question and the request for a plan. */
+export function questionMessage(question: string): string {
+  return `Question: ${question}\n\n${teamRequests.plan.text}`;
 }
 
 /** The question in the first message to a manager of ours; undefined where it is another message. */
 export function askedQuestion(content: string): string | undefined {
-  const first = [teamRequests.plan, teamRequests.survey].find(({ text }) => content.endsWith(`\n\n${text}`));
-  if (!first || !content.startsWith("Question: ")) return undefined;
-  return content.slice("Question: ".length, -first.text.length - 2);
+  const [before, after] = ["Question: ", `\n\n${teamRequests.plan.text}`];
+  if (!content.startsWith(before) || !content.endsWith(after)) return undefined;
+  return content.slice(before.length, -after.length);
 }
 
 /** Whether a message gives a member of the small team its turn, or what its calls gave. */
@@ -200,7 +191,7 @@ export function askedMove(messages: readonly Message[], isManager: boolean): Ask
     const request = role === "user" ? teamRequestIn(content) : undefined;
     if (!request || request === teamRequests.emptyReply) continue;
     const { move } = request;
-    judged = move === "summarise" || (!isManager && (move === "review" || move === "verify")) ? move : undefined;
+    judged = !isManager && (move === "review" || move === "verify") ? move : undefined;
     if ((isManager && (move === "plan" || move === "answer")) || (request.inTurn && move)) task = move;
   }
   return judged ?? task;

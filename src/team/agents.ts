@@ -152,11 +152,18 @@ export function delegationTools(team: readonly TeamMember[], handoff: boolean): 
     }));
 }
 
-/** A member's own tools as a model is told of them. */
-export function chatTools(tools: readonly Tool[]): ChatTool[] {
-  return tools.map((tool) => ({
-    name: tool.name,
-    description: tool.description,
-    parameters: toolJsonSchema(tool),
-  }));
+const toolLists = new WeakMap<TeamMember, ChatTool[]>();
+
+/** A member's own tools as a model is told of them; made once, so that they are counted once. */
+export function chatTools(member: TeamMember): ChatTool[] {
+  let tools = toolLists.get(member);
+  if (!tools) {
+    tools = member.tools.map((tool) => ({
+      name: tool.name,
+      description: tool.description,
+      parameters: toolJsonSchema(tool),
+    }));
+    toolLists.set(member, tools);
+  }
+  return tools;
 }

@@ -77,7 +77,7 @@ export function startAgent(
   session: WorkSession,
   member: TeamMember,
   link: Pick<TeamAgent, "parentCallId" | "handoffFrom">,
-  tools: readonly ChatTool[] = toolsOf(member),
+  tools: readonly ChatTool[] = chatTools(member),
 ): TeamAgent {
   const first = session.record.agents.every((agent) => agent.name !== member.name);
   const agent = session.record.addAgent({
@@ -90,14 +90,6 @@ export function startAgent(
   return agent;
 }
 
-const toolLists = new WeakMap<TeamMember, ChatTool[]>();
-
-function toolsOf(member: TeamMember): ChatTool[] {
-  let tools = toolLists.get(member);
-  if (!tools) toolLists.set(member, (tools = chatTools(member.tools)));
-  return tools;
-}
-
 /** A member's loop: tools until it reports. Fills in the entry of the working memory. */
 async function work(
   session: WorkSession,
@@ -106,7 +98,7 @@ async function work(
   entry: MemoryEntry,
   conversation: Message[],
 ): Promise<void> {
-  const tools = toolsOf(member);
+  const tools = chatTools(member);
   for (let count = 0; count < session.limits.agentSteps; count++) {
     const messages = [system(member.instructions), ...conversation];
     const { reply, message, step } = await askMember(session, { agent, role: member.role, messages, tools });

@@ -5,16 +5,17 @@
 import { errorEnding } from "../core/ending.ts";
 import { CoaError, messageOf } from "../core/errors.ts";
 import type { Message } from "../core/message.ts";
+import type { ChatTool } from "../core/model.ts";
 import type { TeamAgent, TeamEnding, TeamStep } from "../core/team-run.ts";
 import { proposedAnswer } from "../language/team-moves.ts";
 import { delegationTools, memberWithRole } from "./agents.ts";
 import { BudgetSpent } from "./budget.ts";
-import { compactHistory } from "./compact-history.ts";
 import { type Delegated, delegate, readDelegation, startAgent } from "./delegate.ts";
-import { judge, rejectsPlan, verifierScore } from "./judge.ts";
+import { judge, verifierScore } from "./judge.ts";
 import * as requests from "./requests.ts";
 import type { TeamOptions } from "./run-team.ts";
 import { allSettledOrThrow, askMember, type WorkSession } from "./work-session.ts";
+import { describeWork } from "./working-memory.ts";
 
 export interface Outcome {
   answer: string | null;
@@ -34,34 +35,23 @@ interface ManagerState {
   conversation: Message[];
   plan: string;
   planning: boolean;
-  delegations: number;
-  delegationsAtPlan: number;
   outcome: Outcome;
 }
 
 /** Runs the manager until an answer is accepted or a limit is reached. */
 export async function manage(session: WorkSession, options: TeamOptions): Promise<Outcome> {
   const manager = memberWithRole(session.team, "manager");
-  const tools = managerTools(session);
+  const tools = delegationTools(session.team, session.topology === "handoff");
   const state: ManagerState = {
     session,
     options,
     agent: startAgent(session, manager, {}, tools),
-    conversation: [],
+    conversation: [requests.questionRequest(session.task.question)],
     plan: "",
     planning: true,
-    delegations: 0,
-    delegationsAtPlan: 0,
     outcome: { answer: null, ending: { reason: "limit" }, replans: 0, scores: [] },
   };
-  const first = options.planning?.survey ? "survey" : "plan";
-  state.conversation.push(requests.questionRequest(session.task.question, first));
   try {
-    if (first === "survey") {
-      const { message, step } = await askManager(state, tools);
-      step.move = "summarise";
-      state.conversation.push(message, requests.planRequest);
-    }
     for (let turn = 0; turn < session.limits.managerSteps; turn++) {
       if (await managerTurn(state, tools)) return state.outcome;
     }
@@ -78,55 +68,39 @@ function endEarly(outcome: Outcome, detail: string): void {
   outcome.ending = { reason: outcome.answer === null ? "limit" : "suggested", detail };
 }
 
-const toolLists = new WeakMap<object, ReturnType<typeof delegationTools>>();
-
-function managerTools(session: WorkSession): ReturnType<typeof delegationTools> {
-  const handoff = session.topology === "handoff";
-  if (handoff) return delegationTools(session.team, true);
-  let tools = toolLists.get(session.team);
-  if (!tools) toolLists.set(session.team, (tools = delegationTools(session.team, false)));
-  return tools;
-}
-
-function askManager(state: ManagerState, tools: ReturnType<typeof delegationTools>) {
-  const { session, agent, conversation, plan } = state;
-  const known = { question: session.task.question, plan, work: session.work };
-  compactHistory(conversation, known, session.limits.historyCharacters);
-  const messages = [requests.system(agent.instructions!), ...conversation];
-  return askMember(session, { agent, role: "manager", messages, tools });
-}
-
 /** One turn; true when the run is over. */
-async function managerTurn(state: ManagerState, tools: ReturnType<typeof delegationTools>): Promise<boolean> {
-  const { reply, message, step } = await askManager(state, tools);
-  state.conversation.push(message);
+async function managerTurn(state: ManagerState, tools: readonly ChatTool[]): Promise<boolean> {
+  const { session, agent, conversation } = state;
+  compactHistory(state);
+  const messages = [requests.system(agent.instructions!), ...conversation];
+  const { reply, message, step } = await askMember(session, { agent, role: "manager", messages, tools });
+  conversation.push(message);
   if (reply.toolCalls.length > 0) {
     step.move = "act";
     await carryOut(state, step);
     return false;
   }
   if (reply.text.trim() === "") {
-    state.conversation.push(requests.emptyReply);
+    conversation.push(requests.emptyReply);
     return false;
   }
   if (state.planning) {
     step.move = "plan";
     state.plan = reply.text;
     state.planning = false;
-    state.delegationsAtPlan = state.delegations;
-    state.conversation.push(requests.carryOutPlan);
+    conversation.push(requests.carryOutPlan);
     return false;
   }
   const proposal = proposedAnswer(reply.text);
   if (proposal === null) {
-    state.conversation.push(requests.answerReminder);
+    conversation.push(requests.answerReminder);
     return false;
   }
   step.move = "answer";
   return propose(state, proposal);
 }
 
-/** Carries out the delegations of one reply, in parallel where contexts are isolated, and decides what comes next. */
+/** Carries out the delegations of one reply, in parallel where contexts are isolated, and asks for a new plan where something went wrong. */
 async function carryOut(state: ManagerState, step: TeamStep): Promise<void> {
   const { session, agent, conversation } = state;
   const shared = session.topology === "handoff" ? conversation : null;
@@ -157,31 +131,11 @@ async function carryOut(state: ManagerState, step: TeamStep): Promise<void> {
       answerCall(index, outcomes[index]?.report ?? `error: ${"problem" in one ? one.problem : ""}`);
     });
   }
-  const carriedOut = given.filter((one) => !("problem" in one) && one.member.role !== "reflector").length;
-  state.delegations += carriedOut;
-  await decideNext(state, outcomes, carriedOut > 0);
-}
-
-/** After delegations: a new plan where something went wrong or one is due, otherwise this plan continues. */
-async function decideNext(
-  state: ManagerState,
-  outcomes: readonly (Delegated | null)[],
-  progressed: boolean,
-): Promise<void> {
-  const { session, options, conversation } = state;
-  const { reviewInterval = 0, planning } = options;
-  const poor = outcomes.find((outcome) => outcome?.poor);
   const failed = outcomes.find((outcome) => outcome?.failed);
-  if (poor) return replan(state, "The reflector rated something Poor.");
-  if (failed) return replan(state, `A step failed: ${failed.report}`);
-  if (progressed && reviewInterval > 0 && state.delegations % reviewInterval === 0 && (await review(state))) return;
-  const interval = planning?.interval ?? 0;
-  if (interval > 0 && state.delegations - state.delegationsAtPlan >= interval) {
-    state.planning = true;
-    conversation.push(requests.refreshPlan);
-  } else if (session.topology === "handoff" && progressed) {
+  if (outcomes.some((outcome) => outcome?.poor)) replan(state, "The reflector rated something Poor.");
+  else if (failed) replan(state, `A step failed: ${failed.report}`);
+  else if (shared && given.some((one) => !("problem" in one) && one.member.role !== "reflector"))
     conversation.push(requests.handBack(session.work.at(-1)!.member));
-  }
 }
 
 /** Asks for another plan, while there are any left. */
@@ -193,22 +147,6 @@ function replan(state: ManagerState, reason: string): void {
   state.outcome.replans++;
   state.planning = true;
   state.conversation.push(requests.replanRequest(reason));
-}
-
-/** A review that the rules ask for; true when it led to a new plan. */
-async function review(state: ManagerState): Promise<boolean> {
-  const { session, conversation, plan } = state;
-  const shared = session.topology === "handoff" ? conversation : null;
-  const member = memberWithRole(session.team, "reflector");
-  const agent = startAgent(session, member, shared ? { handoffFrom: state.agent.id } : {});
-  const request = requests.reviewRequest(session.task.question, plan, shared ? null : session.work, "");
-  const text = await judge(session, agent, member, request, shared, "review");
-  if (rejectsPlan(text)) {
-    replan(state, shared ? "The reflector rated something Poor." : `The reflector judged:\n${text}`);
-    return true;
-  }
-  conversation.push(requests.continueRequest(shared ? "" : text));
-  return false;
 }
 
 /** A proposed answer: accepted, or the reason for a new plan. */
@@ -239,4 +177,20 @@ async function propose(state: ManagerState, proposal: string): Promise<boolean> 
     shared ? "The verifier did not accept the answer." : `The verifier did not accept "${proposal}":\n${text}`,
   );
   return false;
+}
+
+/**
+ * A long run outgrows any context: once the history is over its limit, what comes before the newest exchange (a reply and its
+ * results) is replaced by a summary of the question, the plan and every step with its report.
+ */
+function compactHistory({ session, conversation, plan }: ManagerState): void {
+  const { work, limits, task } = session;
+  const characters = conversation
+    .flatMap(({ content, toolCalls = [] }) => [content, ...toolCalls.map((call) => call.arguments)])
+    .reduce((sum, text) => sum + text.length, 0);
+  const tail = conversation.findLastIndex(({ role }) => role !== "tool");
+  if (characters <= limits.historyCharacters || tail <= 1) return;
+  // Half of the limit for all steps together, so that there is room for more.
+  const each = Math.max(100, Math.floor(limits.historyCharacters / 4 / Math.max(1, work.length)));
+  conversation.splice(0, tail, requests.historySummary(task.question, plan, describeWork(work, each)));
 }

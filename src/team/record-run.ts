@@ -12,7 +12,18 @@ interface MadeCall {
   messages: readonly Message[];
   startedAt: number;
   endedAt: number;
+  tools?: readonly ChatTool[];
+  reply?: ChatReply;
+  costUsd?: number;
+  error?: string;
 }
+
+const noReply: ChatReply = {
+  text: "",
+  toolCalls: [],
+  finish: "stop",
+  usage: { promptTokens: 0, completionTokens: 0 },
+};
 
 export function recordRun(
   run: Pick<TeamRun, "id" | "taskId" | "question" | "topology" | "history" | "session" | "family">,
@@ -34,9 +45,9 @@ export function recordRun(
       agents.push(added);
       return added;
     },
-    /** Writes down a model call that ended well. */
-    addStep(made: MadeCall & { tools: readonly ChatTool[]; reply: ChatReply; costUsd: number }) {
-      const { agent, model, messages: seen, tools, reply, startedAt, endedAt, costUsd } = made;
+    /** Writes down a model call: its reply, or the error that it ended with. */
+    addStep(made: MadeCall) {
+      const { agent, model, messages: seen, tools = [], reply = noReply, startedAt, endedAt, costUsd, error } = made;
       const { promptTokens, completionTokens, cachedTokens } = reply.usage;
       const step: TeamStep = {
         id: `step-${steps.length + 1}`,
@@ -52,6 +63,7 @@ export function recordRun(
         startedAt,
         endedAt,
         responseId: reply.responseId,
+        ...(error !== undefined && { error }),
       };
       steps.push(step);
       calls.push({
@@ -64,24 +76,6 @@ export function recordRun(
         startedAt,
       });
       return step;
-    },
-    /** Writes down a model call that failed. */
-    addFailure({ agent, model, messages: seen, error, startedAt, endedAt }: MadeCall & { error: string }) {
-      steps.push({
-        id: `step-${steps.length + 1}`,
-        agentId: agent.id,
-        model,
-        input: seen.map(remember),
-        text: "",
-        toolCalls: [],
-        promptTokens: 0,
-        completionTokens: 0,
-        startedAt,
-        endedAt,
-        error,
-      });
-      const nothing = { promptTokens: 0, completionTokens: 0, text: "", toolCalls: [] };
-      calls.push({ ...nothing, messages: seen, tools: [], startedAt });
     },
     finish({
       wallMs,

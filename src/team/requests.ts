@@ -24,13 +24,11 @@ export function system(instructions: string): Message {
   return message;
 }
 
-export function questionRequest(question: string, first: "plan" | "survey"): Message {
-  return user(questionMessage(question, first));
+export function questionRequest(question: string): Message {
+  return user(questionMessage(question));
 }
 
-export const planRequest = constant(teamRequests.plan);
 export const carryOutPlan = constant(teamRequests.carryOut);
-export const refreshPlan = constant(teamRequests.refreshPlan);
 export const answerReminder = constant(teamRequests.answerReminder);
 export const emptyReply = constant(teamRequests.emptyReply);
 export const reviewReminder = constant(teamRequests.reviewReminder);
@@ -44,11 +42,6 @@ export function replanRequest(reason: string): Message {
 /** After something went wrong where no other plan is allowed. */
 export function continueAnyway(reason: string): Message {
   return user(`${reason} ${teamRequests.continueAnyway.text}`);
-}
-
-/** After a review that asks for no change; `judgement` is empty where the manager can see the history itself. */
-export function continueRequest(judgement: string): Message {
-  return user(`${judgement && `The reflector judged:\n${judgement}\n\n`}${teamRequests.continue.text}`);
 }
 
 /** In the hand-off topology: lets the manager continue. */

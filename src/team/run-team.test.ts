@@ -234,29 +234,6 @@ describe("runTeam", () => {
     );
   });
 
-  it("surveys, refreshes the plan, and reviews at intervals when asked to", async () => {
-    const manager = inOrder(
-      "facts",
-      "1. plan",
-      delegateTo("search_agent"),
-      "1. newer plan",
-      delegateTo("search_agent"),
-      "1. newest",
-      "812",
-    );
-    const run = await play(manager, {
-      planning: { survey: true, interval: 1 },
-      reviewInterval: 2,
-    });
-    const expected = "summarise plan act act report plan act act report review plan answer verify";
-    assert.equal(moves(run).join(" "), expected);
-    const seen = run.steps
-      .at(-2)!
-      .input.map((key) => run.messages[key]!.content)
-      .join("\n");
-    assert.match(seen, /The reflector judged:/);
-  });
-
   it("never exceeds a budget, and ends with what it has", async () => {
     for (let modelCalls = 0; modelCalls <= 6; modelCalls++) {
       const run = await play(inOrder("1. search", delegateTo("search_agent"), "812"), { budget: { modelCalls } });

@@ -37,14 +37,6 @@ export interface TeamOptions {
   topology?: "agents-as-tools" | "handoff" | "in-turn";
   /** The members; the standard or the small team over the tools by default. */
   team?: readonly TeamMember[];
-  planning?: {
-    /** Survey the facts in a call of its own before the plan. */
-    survey?: boolean;
-    /** Ask for an up-to-date plan after so many delegations; 0 (the default) means only when something went wrong. */
-    interval?: number;
-  };
-  /** Have the reflector judge after so many delegations; 0 (the default) leaves it to the manager. */
-  reviewInterval?: number;
   /** Whether a verifier must accept the answer; true by default. */
   verify?: boolean;
   /** Never exceeded; tokens are prompt and completion tokens of all calls, exact where they can be counted beforehand. */
@@ -78,12 +70,11 @@ const standardTeams = new WeakMap<readonly Tool[], readonly TeamMember[]>();
 
 /** The names inside those options of a team that have options. */
 export const teamParts = {
-  planning: optionNames<NonNullable<TeamOptions["planning"]>>()("survey interval"),
   budget: optionNames<NonNullable<TeamOptions["budget"]>>()("modelCalls toolCalls tokens costUsd wallMs"),
 };
 
 const runTeamNames = optionNames<TeamOptions>()(
-  "roles tools topology team planning reviewInterval verify budget limits countTokens prices temperature seed stream signal onEvent now id",
+  "roles tools topology team verify budget limits countTokens prices temperature seed stream signal onEvent now id",
 );
 
 /** Runs a team on a task and records all of it. Rejects only when the caller aborts or the options make no sense. */

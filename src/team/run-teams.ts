@@ -27,7 +27,7 @@ export interface TeamsOptions extends Omit<TeamOptions, "id"> {
 }
 
 const runTeamsNames = optionNames<TeamsOptions>()(
-  "roles tools topology team planning reviewInterval verify budget limits countTokens prices temperature seed stream signal onEvent now concurrency journal retryErrors totalBudget run onProgress",
+  "roles tools topology team verify budget limits countTokens prices temperature seed stream signal onEvent now concurrency journal retryErrors totalBudget run onProgress",
 );
 
 export async function* runTeams(

@@ -34,7 +34,7 @@ async function playTurns(session: WorkSession, outcome: Outcome, verify: boolean
   const { team, task, limits } = session;
   const planner = memberWithRole(team, "planner");
   let speaker = startAgent(session, planner, {});
-  const planned = await ask(session, speaker, planner, [requests.questionRequest(task.question, "plan")]);
+  const planned = await ask(session, speaker, planner, [requests.questionRequest(task.question)]);
   planned.step.move = "plan";
   const answers: string[] = [];
   for (let round = 0; round <= limits.replans; round++) {
@@ -86,7 +86,7 @@ async function solveAgain(session: WorkSession, agent: TeamAgent, history: reado
 
 function ask(session: WorkSession, agent: TeamAgent, member: TeamMember, history: readonly Message[]) {
   const messages = [requests.system(member.instructions), ...history];
-  return askMember(session, { agent, role: member.role, messages, tools: chatTools(member.tools), inText: true });
+  return askMember(session, { agent, role: member.role, messages, tools: chatTools(member), inText: true });
 }
 
 /** One worker's turn: calls, and at last the answer that it marks, or null where it only has something to report. */

@@ -99,7 +99,7 @@ export async function askMember(
     session.meter.endModelCall(promptTokens + maxTokens, { tokens: 0, costUsd: 0 });
     if (!isAbort(error)) {
       const failure = { agent, model: model.name, messages, error: messageOf(error) };
-      session.record.addFailure({ ...failure, startedAt, endedAt: session.now() });
+      session.record.addStep({ ...failure, startedAt, endedAt: session.now() });
     }
     throw error;
   }

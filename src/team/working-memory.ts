@@ -13,26 +13,22 @@ export interface MemoryEntry {
 }
 
 /** The work so far as text, newest last; long outputs and reports lose their middle. */
-export function describeWork(
-  entries: readonly MemoryEntry[],
-  outputCharacters = 4_000,
-  reportCharacters = 4_000,
-): string {
+export function describeWork(entries: readonly MemoryEntry[], characters = 4_000): string {
   if (entries.length === 0) return "Nothing has been done yet.";
   return entries
     .map((entry, index) =>
       [
         `## Step ${index + 1}: ${entry.member}`,
         `Task: ${entry.task}`,
-        ...entry.calls.map((call) => `### ${call.tool} ${call.input}\n${clip(call.output, outputCharacters)}`),
-        `Report: ${clip(entry.report, reportCharacters)}`,
+        ...entry.calls.map((call) => `### ${call.tool} ${call.input}\n${clip(call.output, characters)}`),
+        `Report: ${clip(entry.report, characters)}`,
       ].join("\n"),
     )
     .join("\n\n");
 }
 
 /** Keeps both ends of a long text. */
-export function clip(text: string, characters: number): string {
+function clip(text: string, characters: number): string {
   if (text.length <= characters) return text;
   const half = Math.floor(characters / 2);
   return `${text.slice(0, half)} … ${text.length - 2 * half} characters left out … ${text.slice(-half)}`;

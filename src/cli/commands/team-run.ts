@@ -139,8 +139,6 @@ export default defineCommand({
       retryErrors: values["retry-errors"],
       budget: { tokens: team.maxTokens },
       totalBudget: { tokens: team.maxTotalTokens, runs: values.limit },
-      planning: { survey: team.survey, interval: team.planInterval },
-      reviewInterval: team.reviewInterval,
       seed,
       prices: ledger.price,
       signal,

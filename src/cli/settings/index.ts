@@ -76,9 +76,6 @@ export const sections = {
     roles: pairs("Another model for one role", { flag: "role", valueName: "role=model" }),
     maxTokens: whole("Max tokens per team run"),
     maxTotalTokens: whole("Start no further run once all have used this many tokens"),
-    survey: toggle("Survey the facts before the plan"),
-    planInterval: whole("Renew the plan after this many delegations; 0: never", { default: 0, min: 0 }),
-    reviewInterval: whole("Reflect after this many delegations; 0: never", { default: 0, min: 0 }),
     words: choice(["full", "no-prompts", "terse"], "Length of the scripted lab team's messages; terse: no longer than a chain's", { default: "full" }),
   }),
   record: section("Recordings of other systems, and how much a recorded run may use", "input", {
