@@ -31,7 +31,7 @@ const judge: ChatModel = {
 };
 
 const chain = chainSystem({ model, tools, profile: mhqaProfile });
-const judged = await bestOf(chain, 3, byJudge(judge)).run(task, { sample: 0, seed: 0 });
+const judged = await bestOf(chain, 3, byJudge({ model: judge })).run(task, { sample: 0, seed: 0 });
 console.log(`judge: ${judged.answer} (${judged.chosen?.reason}), ${judged.usage.billedTokens} tokens in all`);
 assert.equal(judged.answer, "Sucre");
 

@@ -13,6 +13,36 @@ const root = join(import.meta.dirname, "..");
 /** The folder of the reports, relative to the root. */
 export const reportFolder = "docs/api";
 
+/** The names of options that are checked at run time, made from the types (`checkOptions`). */
+const namesFile = "src/base/work/option-names.json";
+
+/**
+ * The functions that users of JavaScript call first, which of their parameters their options are, and which of those have options
+ * themselves.
+ */
+const checkedFunctions: Record<string, readonly [at: number, ...parts: string[]]> = {
+  runChain: [1, "limits", "sampling", "compaction"],
+  streamChain: [1, "limits", "sampling", "compaction"],
+  runChains: [1, "limits", "sampling", "compaction"],
+  openaiCompatible: [0],
+  openEmbeddedEngine: [0],
+  openTinkerEngine: [0, "lora", "prices"],
+  chooseSandbox: [0, "limits", "bubblewrap"],
+  runTeam: [1, "budget"],
+  runTeams: [1, "budget", "totalBudget"],
+  startProxy: [0, "access", "budget", "budget.perRun", "budget.total"],
+  distill: [0],
+  distillRun: [1],
+  buildDataset: [1],
+  exportDataset: [0],
+  trainSft: [0, "schedule", "optimizer", "evaluation"],
+  trainRl: [0, "schedule", "optimizer", "loss", "collect", "updates", "keep", "credit"],
+  runEvaluation: [2],
+  chainSystem: [0, "limits", "sampling", "compaction"],
+  chainHandler: [0, "access"],
+  serve: [1],
+};
+
 /** The public surface of the package. */
 export interface PublicApi {
   /** The report of each entry point, by the name of its file. */
@@ -23,6 +53,8 @@ export interface PublicApi {
   forgotten: string[];
   /** Exported types that no exported function, value or type mentions. */
   idle: string[];
+  /** The text of `namesFile`. */
+  optionNames: string;
 }
 
 let read: PublicApi | undefined;
@@ -37,7 +69,16 @@ function emitAndRead(): PublicApi {
   // Kept between checks: tsc then writes what has changed alone.
   const folder = join(root, "node_modules", ".cache", "coa", "declarations");
   const kept = ["--incremental", "--tsBuildInfoFile", `${folder}.tsbuildinfo`];
-  const args = ["-p", "tsconfig.build.json", "--emitDeclarationOnly", "--outDir", folder, ...kept];
+  const args = [
+    "-p",
+    "tsconfig.build.json",
+    "--emitDeclarationOnly",
+    "--stripInternal",
+    "false",
+    "--outDir",
+    folder,
+    ...kept,
+  ];
   const { status, stdout } = spawnSync(join(root, "node_modules/.bin/tsc"), args, { cwd: root, encoding: "utf8" });
   if (status !== 0) throw new Error(`tsc: ${stdout}`);
   const { exports } = JSON.parse(readFileSync(join(root, "package.json"), "utf8")) as {
@@ -119,6 +160,7 @@ function readSurface(folder: string, entries: readonly { entry: string; file: st
     for (const node of symbol.declarations ?? []) walk(node, symbol);
   };
   const walk = (node: ts.Node, from: ts.Symbol): void => {
+    if (isInternal(node)) return;
     const name = ts.isTypeReferenceNode(node)
       ? node.typeName
       : ts.isExpressionWithTypeArguments(node)
@@ -144,7 +186,40 @@ function readSurface(folder: string, entries: readonly { entry: string; file: st
   const idle = [...exported]
     .filter((symbol) => !(symbol.flags & ts.SymbolFlags.Value) && !mentioned.has(symbol))
     .map(({ name }) => name);
-  return { reports, names: names.size, forgotten: [...forgotten].toSorted(), idle: idle.toSorted() };
+  const optionNames = Object.fromEntries(
+    Object.entries(checkedFunctions).map(([name, [at, ...parts]]) => {
+      const symbol = [...exported].find((one) => one.name === name);
+      if (!symbol) throw new Error(`${name} is not public: its options need no check`);
+      const types = checker
+        .getTypeOfSymbol(symbol)
+        .getCallSignatures()
+        .map(({ parameters }) => checker.getTypeOfSymbol(parameters[at]!));
+      const named = (path: readonly string[], of: readonly ts.Type[] = types): string => {
+        const all = of.map((type) => checker.getNonNullableType(type)).flatMap((type) => (type.isUnion() ? type.types : [type])); // biome-ignore format: one list
+        const fields = new Map(
+          all.flatMap((type) => checker.getPropertiesOfType(type).map((field) => [field.name, field])),
+        );
+        if (path.length === 0) return [...fields.keys()].toSorted().join(" ");
+        return named(path.slice(1), [checker.getTypeOfSymbol(fields.get(path[0]!)!)]);
+      };
+      return [
+        name,
+        Object.fromEntries(["", ...parts].map((part) => [part, named(part === "" ? [] : part.split("."))])),
+      ];
+    }),
+  );
+  return {
+    reports,
+    names: names.size,
+    forgotten: [...forgotten].toSorted(),
+    idle: idle.toSorted(),
+    optionNames: `${JSON.stringify(optionNames, null, 2)}\n`,
+  };
+}
+
+/** Whether users can't see it: the build leaves it out. */
+function isInternal(node: ts.Node): boolean {
+  return ts.getJSDocTags(node).some(({ tagName }) => tagName.text === "internal");
 }
 
 /** Whether a type is a part of the intersection that an alias stands for, or of a `Pick` or `Omit` that an interface extends. */
@@ -182,6 +257,7 @@ function describe(checker: ts.TypeChecker, name: string, symbol: ts.Symbol, name
   const fields = (type: ts.Type): string[] =>
     checker
       .getPropertiesOfType(type)
+      .filter(({ declarations = [] }) => !declarations.some(isInternal))
       .map((field) => {
         const optional = field.flags & ts.SymbolFlags.Optional ? "?" : "";
         const own = ts.isIdentifier(node) ? node : (field.valueDeclaration ?? node);
@@ -207,7 +283,7 @@ function describe(checker: ts.TypeChecker, name: string, symbol: ts.Symbol, name
   const type = checker.getTypeOfSymbolAtLocation(symbol, node);
   if (symbol.flags & ts.SymbolFlags.Class)
     return [`class ${name}`, ...fields(checker.getDeclaredTypeOfSymbol(symbol))].join("\n");
-  const signatures = type.getCallSignatures();
+  const signatures = type.getCallSignatures().filter(({ declaration }) => !declaration || !isInternal(declaration));
   const format = ts.TypeFormatFlags.NoTruncation | ts.TypeFormatFlags.InTypeAlias;
   if (signatures.length > 0)
     return signatures
@@ -220,12 +296,13 @@ function describe(checker: ts.TypeChecker, name: string, symbol: ts.Symbol, name
 }
 
 /** What differs between the reports and the code, and what the surface lacks or has too much of. */
-export function checkPublicApi({ reports, forgotten, idle }: PublicApi = publicApi()): string[] {
+export function checkPublicApi({ reports, forgotten, idle, optionNames }: PublicApi = publicApi()): string[] {
   const stale = [...reports].filter(([file, text]) => {
     const path = join(root, reportFolder, file);
     return !existsSync(path) || readFileSync(path, "utf8") !== text;
   });
   const gone = globSync("*.txt", { cwd: join(root, reportFolder) }).filter((file) => !reports.has(file));
+  if (readFileSync(join(root, namesFile), "utf8") !== optionNames) gone.push(`../../${namesFile}`);
   const changed = [...stale.map(([file]) => file), ...gone].map((file) => `${reportFolder}/${file} is stale`);
   return [
     ...(changed.length > 0
@@ -242,6 +319,7 @@ if (import.meta.main) {
     rmSync(join(root, reportFolder), { recursive: true, force: true });
     mkdirSync(join(root, reportFolder), { recursive: true });
     for (const [file, text] of api.reports) writeFileSync(join(root, reportFolder, file), text);
+    writeFileSync(join(root, namesFile), api.optionNames);
   }
   console.log(`${api.names} public names, ${api.forgotten.length} forgotten, ${api.idle.length} exported for nothing`);
   if (process.argv.includes("--list")) console.log([...api.forgotten, "", ...api.idle].join("\n"));

@@ -1,5 +1,4 @@
 /** What a chain is run with. Everything it touches arrives here: model, tools, clock, journal, signal. */
-import { optionNames } from "../base/work/check-options.ts";
 import type { ChainEvent } from "../core/events.ts";
 import type { Journal } from "../core/journal.ts";
 import type { Model, Prices } from "../core/model.ts";
@@ -9,6 +8,7 @@ import type { Trajectory } from "../core/trajectory.ts";
 import { priceOf } from "../core/usage.ts";
 import { plainFor, tokenCounter } from "../language/observation.ts";
 import { stopStrings, tagNames, toolTags } from "../language/profile.ts";
+import { anyProfile } from "../language/profiles.ts";
 import { systemPrompt } from "../language/system-prompt.ts";
 import { describeTools, type KnownTool, withTools } from "../language/with-tools.ts";
 import type { ChainRecord, Replay } from "./chain-record.ts";
@@ -27,15 +27,6 @@ export interface Sampling {
 
 export type ClientResult = NonNullable<ChainOptions["results"]>[string];
 
-/** The names inside those options of a chain that have options. */
-export const chainParts = {
-  limits: optionNames<Limits>()(
-    "maxSteps maxToolCalls maxTokensPerCall maxCompletionTokens maxTotalTokens maxWallMs maxCostUsd answerReserve toolTimeoutMs maxRepairs",
-  ),
-  sampling: optionNames<Sampling>()("temperature topP topK seed entropies"),
-  compaction: optionNames<CompactionOptions>()("summarise keepNewest maxTokens targetShare"),
-};
-
 export interface ChainOptions {
   model: Model;
   tools: ToolSet;
@@ -45,8 +36,8 @@ export interface ChainOptions {
    * that `failed` has an output that says how. */
   from?: Trajectory;
   results?: Readonly<Record<string, { output: unknown; failed?: boolean }>>;
-  /** The tags and their order. The tags that call tools become exactly the tools given. */
-  profile: Profile;
+  /** The tags and their order; the tags that call tools become exactly the tools given. Default: plan, tools, check, answer. */
+  profile?: Profile;
   limits?: Partial<Limits>;
   /** `report`: violations are recorded. `repair`: a move that breaks the order is refused, and the model reads why. */
   enforcement?: "report" | "repair";
@@ -69,7 +60,7 @@ export interface ChainOptions {
   signal?: AbortSignal;
   onEvent?: (event: ChainEvent) => void;
   /** Milliseconds, ever growing. */
-  clock?: () => number;
+  now?: () => number;
 }
 
 export function chainSetup(options: ChainOptions) {
@@ -108,7 +99,7 @@ export function chainSetup(options: ChainOptions) {
     contextWindow: () => model.capabilities.contextWindow ?? Number.POSITIVE_INFINITY,
     price: () => priceOf(options.prices, options.model.name),
     count: tokenCounter(model),
-    clock: options.clock ?? (() => performance.now()),
+    now: options.now ?? (() => performance.now()),
     prompt(task: Task) {
       // A tokenizer of ours encodes what was asked as plain text; a server would read special tokens in it.
       const asIs = (text: string) => text;
@@ -136,7 +127,7 @@ const known = new WeakMap<
 
 /** What follows from profile and tools alone; the last is kept, because chains come in thousands alike. */
 function derived(options: ChainOptions) {
-  const { profile, tools, clientTools = [] } = options;
+  const { profile = anyProfile, tools, clientTools = [] } = options;
   const last = known.get(profile);
   if (last && sameTools(last.tools, tools) && sameTools(last.clientTools, clientTools)) return last.derived;
   const made = derive(options);
@@ -145,7 +136,7 @@ function derived(options: ChainOptions) {
   return made;
 }
 
-function derive({ profile, tools, clientTools = [] }: ChainOptions) {
+function derive({ profile = anyProfile, tools, clientTools = [] }: ChainOptions) {
   const byName = toolsByName(tools, clientTools);
   const list = [...byName.values()];
   const exact = withTools(profile, list);

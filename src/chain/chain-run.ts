@@ -29,7 +29,7 @@ type Bare<R> = R extends ChainRecord ? Omit<R, "version" | "trajectoryId" | "ela
 
 /** A chain of which nothing is decoded, or what `from` holds of it. */
 export function chainRun(id: string, task: Task, setup: ChainSetup, replay: Replay): ChainRun {
-  const startedAt = setup.clock();
+  const startedAt = setup.now();
   const { from } = setup;
   const before = from ? from.usage.wallMs : replay.elapsedMs;
   const run: ChainRun = {
@@ -44,7 +44,7 @@ export function chainRun(id: string, task: Task, setup: ChainSetup, replay: Repl
     earlier: new Map(),
     compactions: [],
     state: startState(),
-    elapsedMs: () => before + setup.clock() - startedAt,
+    elapsedMs: () => before + setup.now() - startedAt,
   };
   if (from) restoreChain(run, from);
   return run;

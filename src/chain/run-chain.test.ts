@@ -47,6 +47,23 @@ describe("runChain", () => {
     assert.ok(model.requests[2]!.text.startsWith(model.requests[1]!.text));
   });
 
+  it("takes a plain question, and makes task and profile from what is given", async () => {
+    const tools = [tableTool(table, "facts")];
+    const ask = (question: string) =>
+      runChain(question, { model: scriptedModel(script.map((text) => text.replaceAll("web_search", "facts"))), tools });
+    const [first, again, other] = [await ask(task.question), await ask(task.question), await ask("Another?")];
+    assert.equal(first.answer, "Rhône, 813 km");
+    assert.deepEqual(first.violations, []);
+    assert.equal(first.prompt.at(-1)?.content, task.question);
+    assert.ok(first.language!.profile.tags.some(({ tool }) => tool === "facts"));
+    assert.equal(first.taskId, again.taskId);
+    assert.notEqual(first.taskId, other.taskId);
+    const ids: string[] = [];
+    for await (const chain of runChains([task.question], { model: scriptedModel(["<answer>x"]), tools }))
+      ids.push(chain.taskId);
+    assert.deepEqual(ids, [first.taskId]);
+  });
+
   it("draws each call of each chain with a seed of its own, also for seeds beside each other", async () => {
     const seeds: (number | undefined)[] = [];
     for (const seed of [0, 1, 2, 3, 1]) {

@@ -4,14 +4,14 @@
  * answers. Nothing that model or tools do can throw out of here; how it ended is part of the trajectory.
  */
 import { randomUUID } from "node:crypto";
-import { checkOptions, optionNames } from "../base/work/check-options.ts";
+import { checkOptions } from "../base/work/check-options.ts";
 import { errorEnding } from "../core/ending.ts";
 import { isAbort, messageOf } from "../core/errors.ts";
 import type { ChainEvent } from "../core/events.ts";
-import type { Task } from "../core/task.ts";
+import { type Task, taskOf } from "../core/task.ts";
 import { type Ending, type PendingCall, saidText, type Trajectory } from "../core/trajectory.ts";
 import { validateSegments } from "../language/validate.ts";
-import { type ChainOptions, type ChainSetup, chainParts, chainSetup } from "./chain-options.ts";
+import { type ChainOptions, type ChainSetup, chainSetup } from "./chain-options.ts";
 import { emptyReplay, type Replay, readReplays } from "./chain-record.ts";
 import { type ChainRun, chainRun, observe, record } from "./chain-run.ts";
 import { openCalls } from "./continue-chain.ts";
@@ -20,13 +20,10 @@ import { readMoves, whatNext } from "./moves.ts";
 import { runTools } from "./run-tools.ts";
 import { takeTurn } from "./turn.ts";
 
-const runChainNames = optionNames<ChainOptions>()(
-  "model tools clientTools from results profile limits enforcement sampling systemPrompt id session journal replay prices compaction policyVersion meta signal onEvent clock",
-);
-
-/** Lets the model work on a task with the tools, and returns everything it decoded. Only wrong options make it throw. */
-export async function runChain(task: Task, options: ChainOptions): Promise<Trajectory> {
-  checkOptions("runChain", options, runChainNames, chainParts);
+/** Lets the model work on a task or a plain question with the tools, and returns everything it decoded. Only wrong options make it throw. */
+export async function runChain(given: Task | string, options: ChainOptions): Promise<Trajectory> {
+  checkOptions("runChain", options);
+  const task = taskOf(given);
   const setup = chainSetup(options);
   const id = options.id ?? options.from?.id ?? (options.journal ? `${task.id}#0` : `${task.id}-${randomUUID()}`);
   const replay = options.replay ?? (options.journal && (await readReplays(options.journal)).get(id));
@@ -169,13 +166,9 @@ function describe(run: ChainRun, { answer, ending, pending }: Result): Trajector
   };
 }
 
-const streamChainNames = optionNames<ChainOptions>()(
-  "model tools clientTools from results profile limits enforcement sampling systemPrompt id session journal replay prices compaction policyVersion meta signal onEvent clock",
-);
-
 /** Yields every event of the chain; the last is `chain-end` with the trajectory. Leaving the loop early stops the chain. */
-export async function* streamChain(task: Task, options: ChainOptions): AsyncGenerator<ChainEvent> {
-  checkOptions("streamChain", options, streamChainNames, chainParts);
+export async function* streamChain(task: Task | string, options: ChainOptions): AsyncGenerator<ChainEvent> {
+  checkOptions("streamChain", options);
   const events: ChainEvent[] = [];
   let wake: () => void = () => {};
   let finished = false;

@@ -5,13 +5,13 @@
  */
 
 import { randomUUID } from "node:crypto";
-import { checkOptions, optionNames } from "../base/work/check-options.ts";
+import { checkOptions } from "../base/work/check-options.ts";
 import { asTheyEnd, semaphore } from "../base/work/limiter.ts";
 import { sampleSeed } from "../base/work/random.ts";
 import { limitedModel } from "../base/work/wrap-model.ts";
-import type { Task } from "../core/task.ts";
+import { type Task, taskOf } from "../core/task.ts";
 import type { Trajectory } from "../core/trajectory.ts";
-import { type ChainOptions, chainParts, chainSetup } from "./chain-options.ts";
+import { type ChainOptions, chainSetup } from "./chain-options.ts";
 import { emptyReplay, readReplays } from "./chain-record.ts";
 import { runPrepared } from "./run-chain.ts";
 
@@ -23,16 +23,12 @@ export interface ChainsOptions extends Omit<ChainOptions, "id" | "replay"> {
   samples?: number;
 }
 
-const runChainsNames = optionNames<ChainsOptions>()(
-  "model tools clientTools from results profile limits enforcement sampling systemPrompt session journal prices compaction policyVersion meta signal onEvent clock concurrency maxLive samples",
-);
-
 /** Runs all tasks and yields each trajectory as it ends. With a journal, chains that ended before are not run again. */
 export async function* runChains(
-  tasks: Iterable<Task> | AsyncIterable<Task>,
+  tasks: Iterable<Task | string> | AsyncIterable<Task | string>,
   options: ChainsOptions,
 ): AsyncGenerator<Trajectory> {
-  checkOptions("runChains", options, runChainsNames, chainParts);
+  checkOptions("runChains", options);
   const { concurrency = 8, samples = 1, journal } = options;
   const maxLive = options.maxLive ?? concurrency * 4;
   const controller = new AbortController();
@@ -56,6 +52,6 @@ export async function* runChains(
   yield* asTheyEnd(each(tasks, samples), { concurrency: maxLive, stop: () => controller.abort() }, run);
 }
 
-async function* each(tasks: Iterable<Task> | AsyncIterable<Task>, samples: number) {
-  for await (const task of tasks) for (let sample = 0; sample < samples; sample++) yield { task, sample };
+async function* each(tasks: Iterable<Task | string> | AsyncIterable<Task | string>, samples: number) {
+  for await (const task of tasks) for (let sample = 0; sample < samples; sample++) yield { task: taskOf(task), sample };
 }

@@ -42,7 +42,7 @@ interface CallReport {
  * make and its result is not there, nothing is run and these calls are returned.
  */
 export async function runTools(run: ChainRun, { calls, refused }: Moves): Promise<PendingCall[]> {
-  const began = run.clock();
+  const began = run.now();
   const accepted = await readCalls(
     run,
     calls.filter((_, index) => !refused.has(index)),
@@ -51,7 +51,7 @@ export async function runTools(run: ChainRun, { calls, refused }: Moves): Promis
   for (const { id, tool, input } of pending) run.onEvent?.({ type: "tool-call", callId: id, tool, input });
   if (pending.length > 0) return pending;
   const reports = await answerCalls(run, accepted);
-  run.usage.toolMs += run.clock() - began;
+  run.usage.toolMs += run.now() - began;
   for (let index = 0, next = 0; index < calls.length; index++) {
     const problem = refused.get(index);
     if (problem !== undefined) {
@@ -193,7 +193,7 @@ async function execute(run: ChainRun, tool: Tool, input: unknown, step: number, 
   run.onEvent?.({ type: "tool-call", callId, tool: tool.name, input });
   let outcome: ToolOutcome | undefined = recorded;
   if (!outcome) {
-    const began = run.clock();
+    const began = run.now();
     const remainingMs = Math.max(1, limits.maxWallMs - run.elapsedMs());
     const timeoutMs = Math.min(tool.timeoutMs ?? limits.toolTimeoutMs, remainingMs);
     let ok = true;
@@ -212,7 +212,7 @@ async function execute(run: ChainRun, tool: Tool, input: unknown, step: number, 
       const late = error instanceof DeadlineError;
       output = late ? `error: ${tool.name} gave ${error.message}` : errorText(tool.name, messageOf(error));
     }
-    const ms = run.clock() - began;
+    const ms = run.now() - began;
     outcome = {
       tool: tool.name,
       input,

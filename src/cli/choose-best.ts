@@ -30,7 +30,7 @@ export function openBestOf(
   if (way === "judge" && !judge)
     throw new UsageError("--choose judge needs a model that chats: name one with --set choose.model=<name>");
   return {
-    ...bestOf(system, n, way === "judge" ? byJudge(judge!) : byMajority()),
+    ...bestOf(system, n, way === "judge" ? byJudge({ model: judge! }) : byMajority()),
     name: `${system.name}-best-of-${n}`,
     identity: { ...system.identity, bestOf: { n, way, model: way === "judge" ? judge!.name : undefined } },
   };

@@ -3,6 +3,7 @@
  * file serves the team, the chain, RL rewards and evaluation. Tests of a code task are data too.
  */
 import type { z } from "zod";
+import { fingerprint } from "./fingerprint.ts";
 import { lazySchema } from "./lazy-schema.ts";
 import { messageSchema } from "./message.ts";
 
@@ -95,6 +96,11 @@ export function readTask(value: unknown): Task {
 /** Makes a task from the few fields that matter; the rest gets its defaults. */
 export function defineTask(task: Partial<Task> & Pick<Task, "id" | "question">): Task {
   return { version: 1, kind: "qa", answers: [], ...task };
+}
+
+/** A question as a task: equal questions are equal tasks. */
+export function taskOf(task: Task | string): Task {
+  return typeof task === "string" ? defineTask({ id: fingerprint(task).slice(0, 12), question: task }) : task;
 }
 
 /** How many of these tasks are known to be right by what; a task that says nothing of it comes from a file of tasks. */

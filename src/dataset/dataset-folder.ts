@@ -14,7 +14,7 @@ import { openJsonl } from "../base/files/open-jsonl.ts";
 import { readJsonIfThere } from "../base/files/read-json.ts";
 import { readJsonl } from "../base/files/read-jsonl.ts";
 import { currentFolder, writeFolder } from "../base/files/write-folder.ts";
-import { checkOptions, optionNames } from "../base/work/check-options.ts";
+import { checkOptions } from "../base/work/check-options.ts";
 import { CoaError } from "../core/errors.ts";
 import type { OnProgress } from "../core/events.ts";
 import { chainLanguageSchema } from "../core/profile.ts";
@@ -80,16 +80,12 @@ export interface BuildDatasetOptions extends Omit<ExampleOptions, "weightOf"> {
   onProgress?: OnProgress;
 }
 
-const buildDatasetNames = optionNames<BuildDatasetOptions>()(
-  "maxTokens overlong endOfTurn folder tokenizer weights inputs annotations profiles signal onProgress",
-);
-
 /** Turns trajectories into a dataset folder, one at a time. */
 export async function buildDataset(
   trajectories: AsyncIterable<Trajectory> | Iterable<Trajectory>,
   options: BuildDatasetOptions,
 ): Promise<DatasetManifest> {
-  checkOptions("buildDataset", options, buildDatasetNames);
+  checkOptions("buildDataset", options);
   const { folder, tokenizer, weights, maxTokens, overlong = "drop", endOfTurn = true } = options;
   const weightOf = weights && ((segment: { tag: string }) => weights[segment.tag] ?? 1);
   const manifest: DatasetManifest = {

@@ -3,7 +3,6 @@
  * none, tags count for the side that wrote them. What does not fit is dropped whole or cut at a segment border, and the
  * result says which, because data must not disappear silently.
  */
-import { optionNames } from "../base/work/check-options.ts";
 import type { Example } from "../core/engine.ts";
 import type { Tokenizer } from "../core/tokenizer.ts";
 import { contextVersions, type Segment, type Trajectory } from "../core/trajectory.ts";
@@ -27,8 +26,6 @@ export type DropReason = "overlong" | "nothing-to-learn" | "no-prompt" | "review
 export type SequenceResult =
   | { sequence: TrainingSequence; dropped?: undefined }
   | { sequence?: undefined; dropped: { id: string; reason: DropReason; detail: string } };
-
-export const exampleNames = optionNames<ExampleOptions>()("maxTokens overlong weightOf endOfTurn");
 
 /** Tokens and weights of a trajectory as one text, or the reason why there are none. */
 export function trajectoryToSequence(

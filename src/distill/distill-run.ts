@@ -4,7 +4,7 @@
  */
 
 import { type CountTokens, estimateTokens, messageTokens } from "../base/count/token-estimate.ts";
-import { checkOptions, optionNames } from "../base/work/check-options.ts";
+import { checkOptions } from "../base/work/check-options.ts";
 import { CoaError } from "../core/errors.ts";
 import type { Message } from "../core/message.ts";
 import type { ToolDescription } from "../core/profile.ts";
@@ -38,13 +38,9 @@ export type Conversion =
   | { trajectory: Trajectory; failure?: undefined }
   | { trajectory?: undefined; failure: { rule: string; step: string; message: string } };
 
-export const distillRunNames = optionNames<DistillRunOptions>()(
-  "toolTags fill leadingSpace profile systemPrompt tools countTokens",
-);
-
 /** Converts a run, or says which step could not be converted. */
 export function distillRun(run: TeamRun, options: DistillRunOptions): Conversion {
-  checkOptions("distillRun", options, distillRunNames);
+  checkOptions("distillRun", options);
   const profile = withOwnTools(run, options);
   const last = run.steps.at(-1)?.id ?? "";
   const fail = (rule: string, step: string, message: string): Conversion => ({ failure: { rule, step, message } });

@@ -11,7 +11,7 @@ import { fileLines, type Line } from "../base/files/lines.ts";
 import { openJsonl } from "../base/files/open-jsonl.ts";
 import { readJsonl } from "../base/files/read-jsonl.ts";
 import { writeFileAtomically, writeJson } from "../base/files/write-file.ts";
-import { checkOptions, optionNames } from "../base/work/check-options.ts";
+import { checkOptions } from "../base/work/check-options.ts";
 import type { FilterDecision } from "../core/chain-marks.ts";
 import { CoaError, messageOf } from "../core/errors.ts";
 import type { OnProgress } from "../core/events.ts";
@@ -41,13 +41,9 @@ export interface DistillOptions {
   onProgress?: OnProgress;
 }
 
-const distillNames = optionNames<DistillOptions>()(
-  "config inputs out tasksFiles modules plugins workers resume signal onProgress",
-);
-
 /** Distils the inputs into `out/trajectories.jsonl`, with `report.json` beside it. */
 export async function distill(options: DistillOptions): Promise<DistillReport> {
-  checkOptions("distill", options, distillNames);
+  checkOptions("distill", options);
   const { config } = options;
   const claimed = await claim(options);
   try {

@@ -2,13 +2,12 @@
  * One input line through conversion and every stage that needs no other line. Whatever goes wrong with a line (no JSON,
  * another shape, a filter that throws) is the outcome of that line and of nothing else.
  */
-import { ownOptions } from "../base/work/check-options.ts";
 import type { FilterDecision } from "../core/chain-marks.ts";
 import { isAbort, messageOf } from "../core/errors.ts";
 import { type TeamRun, teamRunSchema } from "../core/team-run.ts";
 import { type Trajectory, trajectorySchema } from "../core/trajectory.ts";
 import { type DistillConfig, type DistillPlugins, recordStages } from "./distill-config.ts";
-import { chainUsage, distillRun, distillRunNames } from "./distill-run.ts";
+import { chainUsage, distillRun } from "./distill-run.ts";
 import { signatureOf } from "./stages/near-duplicates.ts";
 import { interactionsOf } from "./stages/quality.ts";
 import { correctsItself } from "./stages/sampling.ts";
@@ -80,9 +79,11 @@ export function recordJudge(
     let trajectory = read.trajectory;
     if (run) {
       try {
+        const { profile, systemPrompt, tools, toolTags, fill = false, leadingSpace } = config;
+        const { countTokens } = plugins;
         const made = distillRun(
           { ...run, taskId },
-          { fill: false, ...ownOptions(config, distillRunNames), countTokens: plugins.countTokens },
+          { profile, systemPrompt, tools, toolTags, fill, leadingSpace, countTokens },
         );
         if (made.failure) {
           const { rule, step, message } = made.failure;

@@ -13,18 +13,18 @@ export interface BareSystemOptions {
   temperature?: number;
   maxTokens?: number;
   price?: Price;
-  clock?: () => number;
+  now?: () => number;
 }
 
 /** One question, one reply; what follows the last `<answer>` is the answer, or all of it where there is none. */
 export function bareSystem(options: BareSystemOptions): System {
-  const { model, instructions, temperature, maxTokens, price, clock = steadyNow } = options;
+  const { model, instructions, temperature, maxTokens, price, now = steadyNow } = options;
   return {
     name: options.name ?? model.name,
     topology: "single",
     identity: { kind: "model", model: model.name, instructions, temperature, maxTokens },
     async run(task, { seed, signal }) {
-      const began = clock();
+      const began = now();
       const system = instructions === undefined ? [] : [{ role: "system" as const, content: instructions }];
       const messages = [...system, { role: "user" as const, content: task.question }];
       const reply = await model.chat({ messages, temperature, maxTokens, seed, signal });
@@ -33,7 +33,7 @@ export function bareSystem(options: BareSystemOptions): System {
       return {
         answer: answer === "" ? null : answer,
         ending: answer === "" ? { reason: "no-answer" } : { reason: "answered" },
-        usage: { ...usageOfCall(reply.usage, price), wallMs: clock() - began },
+        usage: { ...usageOfCall(reply.usage, price), wallMs: now() - began },
         toolCalls: {},
         tokensByRole: { prompt: reply.usage.promptTokens, reply: reply.usage.completionTokens },
       };

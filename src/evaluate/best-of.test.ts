@@ -71,7 +71,7 @@ describe("bestOf", () => {
   it("lets a judge choose among chains side by side, and counts what the judge costs", async () => {
     const judge = judgeThatSays(() => "Sure: {'reason': 'supported', 'best': 2,}");
     const price = { input: 1e6, output: 0, cachedInput: 0 };
-    const result = await bestOf(chains(["a", "b", "c"]), 3, byJudge(judge, { price })).run(task, once);
+    const result = await bestOf(chains(["a", "b", "c"]), 3, byJudge({ model: judge, prices: price })).run(task, once);
     assert.equal(result.answer, "b");
     assert.equal(result.chosen!.reason, "supported");
     for (const place of [1, 2, 3]) assert.ok(judge.asked[0]!.includes(`Candidate ${place}\n`));
@@ -83,7 +83,7 @@ describe("bestOf", () => {
   });
 
   it("chooses among team runs with different seeds", async () => {
-    const listed = await bestOf(team, 3, byJudge(judgeThatSays(() => "Best: 2"))).run(task, once);
+    const listed = await bestOf(team, 3, byJudge({ model: judgeThatSays(() => "Best: 2") })).run(task, once);
     assert.equal(listed.answer, "801");
     assert.equal(listed.usage.modelCalls, 3 * 3 + 1);
     assert.equal(listed.run?.kind, "team-run");
@@ -91,9 +91,9 @@ describe("bestOf", () => {
 
   it("asks no judge where all agree, and takes the majority where the judge is of no use", async () => {
     const unused = judgeThatSays(() => assert.fail());
-    assert.equal((await bestOf(chains(["a", "A."]), 2, byJudge(unused)).run(task, once)).answer, "a");
+    assert.equal((await bestOf(chains(["a", "A."]), 2, byJudge({ model: unused })).run(task, once)).answer, "a");
     for (const text of ["no idea", '{"best": 9}', ""]) {
-      const judge = byJudge(judgeThatSays(() => text));
+      const judge = byJudge({ model: judgeThatSays(() => text) });
       const result = await bestOf(chains(["x", "y", "y", "z", "y"]), 5, judge).run(task, once);
       assert.equal(result.answer, "y");
       assert.match(result.chosen!.reason, /judge/);
@@ -162,7 +162,7 @@ describe("choosing among the samples of an evaluation", () => {
   it("gives best-of-n by majority, check and judge from the same records", async () => {
     const all = records(["a", "a", null, "b"], "b");
     assert.equal(await majoritySuccess([math], all, grader), 0);
-    const second = byJudge(judgeThatSays(() => '{"best": 3}'));
+    const second = byJudge({ model: judgeThatSays(() => '{"best": 3}') });
     assert.equal(await chosenSuccess([math], all, second), 1);
     assert.equal(await chosenSuccess([math, { ...math, id: "none" }], all, second), 1 / 2);
     assert.equal(await chosenSuccess([math], [], second), 0);

@@ -1,7 +1,7 @@
 /** A chain as a system under evaluation: one model with its tools and profile. */
 
-import { checkOptions, optionNames } from "../base/work/check-options.ts";
-import { type ChainOptions, chainParts } from "../chain/chain-options.ts";
+import { checkOptions } from "../base/work/check-options.ts";
+import type { ChainOptions } from "../chain/chain-options.ts";
 import { checkScore } from "../chain/check-score.ts";
 import { runChain } from "../chain/run-chain.ts";
 import { toolsByName } from "../chain/tool-set.ts";
@@ -19,13 +19,9 @@ export interface ChainSystemOptions extends Omit<ChainOptions, "id" | "replay" |
   tools: ChainOptions["tools"] | ((task: Task) => ChainOptions["tools"]);
 }
 
-const chainSystemNames = optionNames<ChainSystemOptions>()(
-  "name identity tools model clientTools from results profile limits enforcement sampling systemPrompt session journal prices compaction policyVersion meta onEvent clock",
-);
-
 /** Evaluates a chain; each run gets the seed of its task and sample, and a trajectory id that says both. */
 export function chainSystem(options: ChainSystemOptions): System {
-  checkOptions("chainSystem", options, chainSystemNames, chainParts);
+  checkOptions("chainSystem", options);
   const { name, tools, identity, ...chain } = options;
   return defineSystem({
     name: name ?? chain.model.name,
@@ -39,7 +35,7 @@ export function chainSystem(options: ChainSystemOptions): System {
         sampling: { ...chain.sampling, seed },
         signal,
       });
-      return chainResult(chain.profile, trajectory);
+      return chainResult(chain.profile ?? trajectory.language!.profile, trajectory);
     },
   });
 }

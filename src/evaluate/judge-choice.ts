@@ -4,9 +4,9 @@
  */
 
 import { messageOf } from "../core/errors.ts";
-import type { ChatModel, Price } from "../core/model.ts";
+import type { ChatModel, Prices } from "../core/model.ts";
 import type { Task } from "../core/task.ts";
-import { addUsage, emptyUsage, usageOfCall } from "../core/usage.ts";
+import { addUsage, emptyUsage, priceOf, usageOfCall } from "../core/usage.ts";
 import { byMajority, type Candidate, type Choose, sameAnswer } from "./choose.ts";
 
 /** Of each candidate; the newest evidence is kept. */
@@ -15,7 +15,7 @@ const maxEvidenceCharacters = 2000;
 const instructions =
   "You compare candidate answers to one question. You do not know the right answer. Trust evidence over confidence: an answer that its sources support beats one that is only asserted. Weigh too whether the evidence is about the very thing asked, and whether the answer is complete and in the form asked for.";
 
-export function byJudge(model: ChatModel, { price }: { price?: Price } = {}): Choose {
+export function byJudge({ model, prices }: { model: ChatModel; prices?: Prices }): Choose {
   const majority = byMajority();
   return async (task, candidates, { signal }) => {
     const answered = candidates.flatMap((candidate, index) => (candidate.answer === null ? [] : [index]));
@@ -27,7 +27,7 @@ export function byJudge(model: ChatModel, { price }: { price?: Price } = {}): Ch
         { role: "user" as const, content: `Question: ${task.question}\n\n${content}` },
       ];
       const reply = await model.chat({ messages, temperature: 0, maxTokens: 600, signal });
-      usage = addUsage(usage, usageOfCall(reply.usage, price));
+      usage = addUsage(usage, usageOfCall(reply.usage, priceOf(prices, model.name)));
       return reply.text;
     };
     let problem: string;

@@ -29,7 +29,7 @@ describe("evaluation from outside", () => {
           usage: { promptTokens: 5, completionTokens: 2 },
         }),
       };
-      const system = bareSystem({ model, price: { input: 1, output: 2 }, clock: () => 0 });
+      const system = bareSystem({ model, price: { input: 1, output: 2 }, now: () => 0 });
       const { summary } = await coa.runEvaluation(tasks, system, { folder, grader: coa.taskGrader(), samples: 2 });
       assert.equal(summary.success.value, 1);
       assert.equal(summary.perTask.billedTokens, 7);

@@ -62,7 +62,7 @@ const model = scriptedModel((request) => {
   const i = Number(/What is (\\d+) \\+/.exec(question)[1]);
   return "<plan>add</plan><think>sum</think><answer>" + (i % 7 === 0 ? i : 2 * i) + "</answer>";
 }, { chunkSize: 0 });
-const system = chainSystem({ name: "scripted", model, tools: [tableTool({}, "code")], profile: codeProfile, clock: () => 0 });
+const system = chainSystem({ name: "scripted", model, tools: [tableTool({}, "code")], profile: codeProfile, now: () => 0 });
 await runEvaluation(tasks, system, { folder, grader: taskGrader(), concurrency: 8, seed: 3, onProgress: ({ done }) => process.stdout.write(done + "\\n") });
 `;
 

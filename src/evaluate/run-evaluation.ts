@@ -13,7 +13,7 @@ import { type ClaimedFolder, claimFolder, type Resume } from "../base/files/clai
 import { readManifest } from "../base/files/manifest.ts";
 import { jsonlJournal, openJsonl } from "../base/files/open-jsonl.ts";
 import { writeFileAtomically, writeJson } from "../base/files/write-file.ts";
-import { checkOptions, optionNames } from "../base/work/check-options.ts";
+import { checkOptions } from "../base/work/check-options.ts";
 import { inParallel } from "../base/work/limiter.ts";
 import { sampleSeed } from "../base/work/random.ts";
 import { errorEnding, throwIfUserMustFix } from "../core/ending.ts";
@@ -52,17 +52,13 @@ export interface Evaluation {
   records: EvaluationRecord[];
 }
 
-const runEvaluationNames = optionNames<EvaluationOptions>()(
-  "folder grader measure samples concurrency seed resume retryErrors signal onProgress",
-);
-
 /** Evaluates a system; resumes whatever the folder already holds. */
 export async function runEvaluation(
   tasks: readonly Task[],
   system: System,
   options: EvaluationOptions,
 ): Promise<Evaluation> {
-  checkOptions("runEvaluation", options, runEvaluationNames);
+  checkOptions("runEvaluation", options);
   const { folder, samples = 1, concurrency = 4, seed = 0, signal, onProgress } = options;
   const claimed = await claim(tasks, system, options);
   const journal = await jsonlJournal<EvaluationRecord>(join(folder, "journal.jsonl"), evaluationRecordSchema);

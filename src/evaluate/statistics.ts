@@ -2,7 +2,6 @@
  * The statistics of an evaluation: pass@k without bias, bootstrap intervals over tasks, and a paired test of two systems
  * on the same tasks. Randomness is seeded, so a report computed twice says the same.
  */
-import { optionNames } from "../base/work/check-options.ts";
 import { seededRandom } from "../base/work/random.ts";
 import type { Estimate, PairedComparison } from "../report/figures.ts";
 
@@ -40,8 +39,6 @@ export interface BootstrapOptions {
   resamples?: number;
   seed?: number;
 }
-
-export const bootstrapNames = optionNames<BootstrapOptions>()("level resamples seed");
 
 /** Bootstrap interval of a statistic of rows: rows (tasks, not samples) are drawn again with replacement. */
 export function bootstrap<Row>(

@@ -3,11 +3,10 @@
  * crashed or could not be graded counts as no success, and is shown separately. Costs are given per task (one run of
  * it), per success (everything spent, failures included, divided by the successes) and of the right runs alone.
  */
-import { ownOptions } from "../base/work/check-options.ts";
 import type { Costs, Estimate, GroupFigures, Measure, Summary } from "../report/figures.ts";
 import { identityText } from "../report/identity-text.ts";
 import type { EvaluationRecord } from "./evaluation-record.ts";
-import { type BootstrapOptions, bootstrap, bootstrapNames, mean, passAtK } from "./statistics.ts";
+import { type BootstrapOptions, bootstrap, mean, passAtK } from "./statistics.ts";
 
 export interface SummariseOptions extends BootstrapOptions {
   system: string;
@@ -137,7 +136,7 @@ function figures(rows: TaskRuns[], options: BootstrapOptions): GroupFigures {
  * interval is the exact binomial one: none of three does not prove a rate of zero.
  */
 export function successOfAll(shares: readonly number[], options: BootstrapOptions = {}): Estimate {
-  const estimate = bootstrap(shares, mean, ownOptions(options, bootstrapNames));
+  const estimate = bootstrap(shares, mean, options);
   const [first] = shares;
   if ((first !== 0 && first !== 1) || shares.some((share) => share !== first)) return estimate;
   const bound = ((1 - (options.level ?? 0.95)) / 2) ** (1 / shares.length);

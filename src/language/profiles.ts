@@ -130,6 +130,12 @@ export const multiProfile: Profile = defineProfile({
   suggestedAnswer: "suggested_answer",
 });
 
+/** For tools of any kind: what chains are run with where no profile is given. */
+export const anyProfile: Profile = defineProfile({
+  ...multiProfile,
+  purpose: "Answer questions with the help of the tools.",
+});
+
 /** Everything, with up to four calls in one turn: look-ups that do not depend on each other are made together. */
 export const wideProfile: Profile = defineProfile({ ...multiProfile, name: "wide", maxParallelCalls: 4 });
 

@@ -7,7 +7,7 @@
  */
 import { env } from "node:process";
 import { HttpError, type HttpOptions, httpClient } from "../base/http/http-client.ts";
-import { checkOptions, optionNames } from "../base/work/check-options.ts";
+import { checkOptions } from "../base/work/check-options.ts";
 import { type Limiter, semaphore } from "../base/work/limiter.ts";
 import { CoaError, messageOf, UsageError } from "../core/errors.ts";
 import { asNumber, asObject, parseJson } from "../core/json-value.ts";
@@ -47,10 +47,6 @@ export interface OpenAICompatibleOptions extends HttpOptions {
   onNote?: (text: string) => void;
 }
 
-const names = optionNames<OpenAICompatibleOptions>()(
-  "baseURL model apiKey mode server chatTemplate tokenizer contextWindow extraBody onNote headers retries retryDelayMs maxRetryDelayMs stallMs connectTimeoutMs connections random boundary",
-);
-
 /** What a request needs to know of its server. */
 export interface Connection {
   options: OpenAICompatibleOptions;
@@ -71,7 +67,7 @@ export function openaiCompatible(options: OpenAICompatibleOptions = {}): Model &
     prepare(signal?: AbortSignal): Promise<void>;
     close(): Promise<void>;
   } {
-  checkOptions("openaiCompatible", options, names);
+  checkOptions("openaiCompatible", options);
   const baseURL = addressOf(options.baseURL ?? env["OPENAI_BASE_URL"]);
   const apiKey = options.apiKey ?? env["OPENAI_API_KEY"];
   const { tokenizer } = options;

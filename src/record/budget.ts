@@ -8,7 +8,6 @@
 import { z } from "zod";
 import { estimateTokens } from "../base/count/token-estimate.ts";
 import { noReply, type WireApi, type WireReply } from "../base/wire/wire-api.ts";
-import { checkOptions, optionNames } from "../base/work/check-options.ts";
 import { notice } from "../base/work/followable-log.ts";
 import { asText, type Json } from "../core/json-value.ts";
 import type { CallUsage, Price, Prices } from "../core/model.ts";
@@ -41,7 +40,6 @@ export const budgetOptionsSchema = z.strictObject({
   replyTokens: z.number().positive().optional(),
 });
 export type BudgetOptions = z.infer<typeof budgetOptionsSchema>;
-export const budgetNames = optionNames<BudgetOptions>()("perRun total prices replyTokens");
 export type BudgetLimits = NonNullable<BudgetOptions["total"]>;
 
 /** What was used; `spent` leaves out what calls under way have reserved. */
@@ -91,8 +89,6 @@ interface Scope {
 const firstReplyTokens = 4096;
 
 export function createBudget(options: BudgetOptions): Budget {
-  const limits = optionNames<BudgetLimits>()("calls tokens usd");
-  checkOptions("budget", options, budgetNames, { perRun: limits, total: limits });
   const total = scope("all runs", options.total);
   const runs = new Map<string, Scope>();
   const settled = notice();

@@ -3,10 +3,9 @@
  * `fetchHandler` into a framework.
  */
 
-import { accessParts } from "../base/http/access.ts";
 import { Refusal } from "../base/http/refusal.ts";
 import { openaiResponses } from "../base/wire/openai-responses.ts";
-import { checkOptions, optionNames } from "../base/work/check-options.ts";
+import { checkOptions } from "../base/work/check-options.ts";
 import type { Json } from "../core/json-value.ts";
 import { defineTask } from "../core/task.ts";
 import type { Trajectory } from "../core/trajectory.ts";
@@ -54,12 +53,8 @@ export interface ChainHandlerOptions
   annotate?: Annotate;
 }
 
-const chainHandlerNames = optionNames<ChainHandlerOptions>()(
-  "keys access maxBodyBytes onRequest model profile toolsOf defaults name maxChains maxQueue onTrajectory clientTools media shadow fallback agree trust cascade versions observations showTools mcpTools store forget annotate",
-);
-
 export async function chainHandler(options: ChainHandlerOptions): Promise<ServedHandler> {
-  checkOptions("chainHandler", options, chainHandlerNames, accessParts);
+  checkOptions("chainHandler", options);
   const counted = metrics();
   const { shadow, fallback } = options;
   const pairs = shadow && shadowPairs({ ...options, shadow }, counted);

@@ -6,7 +6,7 @@
 
 import { listen } from "../base/http/listen.ts";
 import { Refusal } from "../base/http/refusal.ts";
-import { checkOptions, optionNames } from "../base/work/check-options.ts";
+import { checkOptions } from "../base/work/check-options.ts";
 import { sleep } from "../base/work/limiter.ts";
 import type { ServedHandler } from "./served-handler.ts";
 
@@ -15,14 +15,12 @@ const stopping = new Refusal(503, "the server is stopping", {
   headers: { "retry-after": "5" },
 });
 
-const serveNames = optionNames<{ port?: number; host?: string }>()("port host");
-
 /** Puts a handler on a port, a free one by default; resolves when it accepts requests. */
 export async function serve(
   served: ServedHandler,
   options: { port?: number; host?: string } = {},
 ): Promise<{ origin: string; port: number; pending(): number; stop(maxMs: number, graceMs?: number): Promise<void> }> {
-  checkOptions("serve", options, serveNames);
+  checkOptions("serve", options);
   const listening = await listen(served, options);
   return {
     origin: listening.origin,

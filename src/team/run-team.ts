@@ -6,7 +6,7 @@
 
 import { randomUUID } from "node:crypto";
 import { estimateTokens } from "../base/count/token-estimate.ts";
-import { checkOptions, optionNames } from "../base/work/check-options.ts";
+import { checkOptions } from "../base/work/check-options.ts";
 import { steadyNow } from "../base/work/steady-clock.ts";
 import { errorEnding } from "../core/ending.ts";
 import { isAbort, UsageError } from "../core/errors.ts";
@@ -68,18 +68,9 @@ export interface TeamOptions {
 
 const standardTeams = new WeakMap<readonly Tool[], readonly TeamMember[]>();
 
-/** The names inside those options of a team that have options. */
-export const teamParts = {
-  budget: optionNames<NonNullable<TeamOptions["budget"]>>()("modelCalls toolCalls tokens costUsd wallMs"),
-};
-
-const runTeamNames = optionNames<TeamOptions>()(
-  "roles tools topology team verify budget limits countTokens prices temperature seed stream signal onEvent now id",
-);
-
 /** Runs a team on a task and records all of it. Rejects only when the caller aborts or the options make no sense. */
 export async function runTeam(task: Task, options: TeamOptions): Promise<TeamRun> {
-  checkOptions("runTeam", options, runTeamNames, teamParts);
+  checkOptions("runTeam", options);
   const now = options.now ?? steadyNow;
   const startedAt = now();
   // A server may have to be asked for the name of its model.

@@ -2,7 +2,7 @@
  * Many tasks, several at a time. Finished runs go to a journal as they come, so a stopped batch resumes; a
  * budget for the whole batch stops new runs from starting. Runs are yielded in the order in which they end.
  */
-import { checkOptions, optionNames } from "../base/work/check-options.ts";
+import { checkOptions } from "../base/work/check-options.ts";
 import { asTheyEnd } from "../base/work/limiter.ts";
 import { throwIfUserMustFix } from "../core/ending.ts";
 import type { OnProgress } from "../core/events.ts";
@@ -10,7 +10,7 @@ import type { Journal } from "../core/journal.ts";
 import type { Task } from "../core/task.ts";
 import type { TeamRun } from "../core/team-run.ts";
 import { addUsage, emptyUsage } from "../core/usage.ts";
-import { runTeam, type TeamOptions, teamParts } from "./run-team.ts";
+import { runTeam, type TeamOptions } from "./run-team.ts";
 
 export interface TeamsOptions extends Omit<TeamOptions, "id"> {
   /** Tasks at a time; 4 by default. */
@@ -26,18 +26,11 @@ export interface TeamsOptions extends Omit<TeamOptions, "id"> {
   onProgress?: OnProgress;
 }
 
-const runTeamsNames = optionNames<TeamsOptions>()(
-  "roles tools topology team verify budget limits countTokens prices temperature seed stream signal onEvent now concurrency journal retryErrors totalBudget run onProgress",
-);
-
 export async function* runTeams(
   tasks: Iterable<Task> | AsyncIterable<Task>,
   options: TeamsOptions,
 ): AsyncGenerator<TeamRun> {
-  checkOptions("runTeams", options, runTeamsNames, {
-    ...teamParts,
-    totalBudget: optionNames<NonNullable<TeamsOptions["totalBudget"]>>()("tokens costUsd runs"),
-  });
+  checkOptions("runTeams", options);
   const {
     concurrency = 4,
     journal,

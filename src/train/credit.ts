@@ -3,7 +3,6 @@
  * advantages both ask here, so a group that is trained on has something to teach by the part that is credited. Values of this
  * file are spread into one: `credit: { ...fromFirstFault(), ...sharedPrefix(), baseline: "least-variance" }`.
  */
-import { optionNames } from "../base/work/check-options.ts";
 import type { Trajectory } from "../core/trajectory.ts";
 
 export interface Credit {
@@ -19,8 +18,6 @@ export interface Credit {
   /** Weight of the reward in the advantage. Default 1; with 0 the extra losses alone decide. */
   rewardWeight?: number;
 }
-
-export const creditNames = optionNames<Credit>()("from branchAt baseline rewardWeight");
 
 /**
  * Credit for what was written after the first fault of a tool alone. Where tools fail, chance (which of a chain's calls fail) decides

@@ -1,7 +1,7 @@
 /** What a run of reinforcement learning is given, and the same with every default filled in. */
 
 import type { Resume } from "../base/files/claim-folder.ts";
-import { checkOptions, optionNames } from "../base/work/check-options.ts";
+import { checkOptions } from "../base/work/check-options.ts";
 import { seededRandom } from "../base/work/random.ts";
 import type { Engine, LossSpec, OptimizerStep, Policy } from "../core/engine.ts";
 import { UsageError } from "../core/errors.ts";
@@ -12,10 +12,10 @@ import { defined } from "../core/json-value.ts";
 import type { Task } from "../core/task.ts";
 import type { Tokenizer } from "../core/tokenizer.ts";
 import type { Trajectory } from "../core/trajectory.ts";
-import { type Credit, creditNames } from "./credit.ts";
+import type { Credit } from "./credit.ts";
 import type { ExtraLoss } from "./extra-loss.ts";
 import type { RolloutRun } from "./run-rollout.ts";
-import { defaultSchedule, type Schedule, trainingParts } from "./schedule.ts";
+import { defaultSchedule, type Schedule } from "./schedule.ts";
 import { claimedOptimizer, effectiveLoss } from "./take-step.ts";
 
 export interface RlOptions {
@@ -89,24 +89,9 @@ export interface RlOptions {
 /** DAPO's clip range; `dualClip` bounds what a bad rollout with a huge ratio can do. */
 export const dapoLoss: LossSpec = { name: "ppo", clipLow: 0.2, clipHigh: 0.28, dualClip: 10 };
 
-const names = optionNames<RlOptions>()(
-  "engine tokenizer tasks rollout reward steps collect credit extraLosses loss optimizer schedule updates seed folder resume keep signal onProgress",
-);
-const parts = {
-  ...trainingParts,
-  schedule: optionNames<NonNullable<RlOptions["schedule"]>>()("warmupSteps decay decayShare floor byGroups"),
-  loss: optionNames<LossSpec>()("name clipLow clipHigh dualClip temperature"),
-  collect: optionNames<NonNullable<RlOptions["collect"]>>()(
-    "groups samples maxRounds concurrency maxStaleness inFlight context",
-  ),
-  updates: optionNames<NonNullable<RlOptions["updates"]>>()("passes perPass microBatchTokens maxRatioGap"),
-  keep: optionNames<NonNullable<RlOptions["keep"]>>()("checkpointEvery models config"),
-  credit: creditNames,
-};
-
 /** The options with their defaults; refused where they do not fit each other or the engine. */
 export function rlSetup(options: RlOptions) {
-  checkOptions("trainRl", options, names, parts);
+  checkOptions("trainRl", options);
   const { engine, tokenizer, tasks, seed, collect = {}, credit = {}, extraLosses = [], keep = {} } = options;
   for (const extra of extraLosses) extra.check?.(tokenizer);
   const loss = effectiveLoss(options.loss ?? dapoLoss, engine.capabilities);

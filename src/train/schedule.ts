@@ -1,7 +1,3 @@
-/** Learning-rate schedules as pure functions of the step, so that a resumed run follows exactly the same curve. */
-import { optionNames } from "../base/work/check-options.ts";
-import type { OptimizerStep } from "../core/engine.ts";
-
 export interface Schedule {
   /** Steps of linear rise from 0. */
   warmupSteps: number;
@@ -12,14 +8,6 @@ export interface Schedule {
   /** What is left at the end, as a share of the peak. */
   floor: number;
 }
-
-/** The names inside those options of a training that have options. */
-export const trainingParts = {
-  schedule: optionNames<Schedule>()("warmupSteps decay decayShare floor"),
-  optimizer: optionNames<OptimizerStep>()(
-    "learningRate matrixLearningRate beta1 beta2 epsilon weightDecay gradientClip",
-  ),
-};
 
 /** A cosine from the peak to zero over all steps, without a warm-up. */
 export const defaultSchedule: Schedule = { warmupSteps: 0, decay: "cosine", decayShare: 1, floor: 0 };

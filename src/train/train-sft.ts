@@ -7,14 +7,14 @@
 
 import { totalLoss } from "../base/count/policy-loss.ts";
 import type { Resume } from "../base/files/claim-folder.ts";
-import { checkOptions, optionNames } from "../base/work/check-options.ts";
+import { checkOptions } from "../base/work/check-options.ts";
 import type { Engine, Example, LossSpec, OptimizerStep } from "../core/engine.ts";
 import { StoppedError } from "../core/errors.ts";
 import type { OnProgress } from "../core/events.ts";
 import type { ExampleSource } from "./example-source.ts";
 import { trainedTokens } from "./normalise.ts";
 import { continueIt, openRunFolder, type RunFolder } from "./run-folder.ts";
-import { defaultSchedule, type Schedule, scheduleFactor, trainingParts } from "./schedule.ts";
+import { defaultSchedule, type Schedule, scheduleFactor } from "./schedule.ts";
 import { claimedOptimizer, costOf, effectiveLoss, microBatches, takeStep } from "./take-step.ts";
 
 export interface SftOptions {
@@ -53,16 +53,9 @@ interface Memory {
   figures: Record<string, number>;
 }
 
-const trainSftNames = optionNames<SftOptions>()(
-  "engine source folder resume seed steps optimizer schedule microBatchTokens checkpointEvery evaluation config signal onProgress",
-);
-
 /** Trains until the steps are done, or an abort (which leaves a checkpoint to resume from). */
 export async function trainSft(options: SftOptions): Promise<SftResult> {
-  checkOptions("trainSft", options, trainSftNames, {
-    ...trainingParts,
-    evaluation: optionNames<NonNullable<SftOptions["evaluation"]>>()("every examples"),
-  });
+  checkOptions("trainSft", options);
   const { engine, source, steps, seed, signal } = options;
   const loss = effectiveLoss({ name: "cross_entropy" }, engine.capabilities);
   const description = {

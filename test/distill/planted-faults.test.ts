@@ -1,11 +1,10 @@
 import assert from "node:assert/strict";
 import { before, describe, it } from "node:test";
-import { ownOptions } from "../../src/base/work/check-options.ts";
 import type { Grader } from "../../src/core/grader.ts";
 import type { Task } from "../../src/core/task.ts";
 import type { Segment, Trajectory } from "../../src/core/trajectory.ts";
 import type { DistillConfig, DistillPlugins } from "../../src/distill/distill-config.ts";
-import { distillRun, distillRunNames } from "../../src/distill/distill-run.ts";
+import { distillRun } from "../../src/distill/distill-run.ts";
 import { type RecordOutcome, recordJudge } from "../../src/distill/judge-record.ts";
 import { taskIndex } from "../../src/distill/task-index.ts";
 import { labProfile } from "../../src/lab/profile.ts";
@@ -132,7 +131,7 @@ describe("planted faults", () => {
     for (const topology of ["agents-as-tools", "handoff"] as const) {
       const { tasks: made, runs } = await labRuns({ count, seed: topology === "handoff" ? 12 : 11, topology });
       for (const [index, run] of runs.entries()) {
-        const { trajectory } = distillRun(run, ownOptions(config, distillRunNames));
+        const { trajectory } = distillRun(run, { profile: config.profile, systemPrompt: config.systemPrompt });
         const task = made[index]!;
         tasks.set(task.id, task);
         if (trajectory && task.answers.includes(trajectory.answer!)) chains.push({ chain: trajectory, task });

@@ -5,7 +5,6 @@
  */
 import { createHash, timingSafeEqual } from "node:crypto";
 import { UsageError } from "../../core/errors.ts";
-import { optionNames } from "../work/check-options.ts";
 import { Refusal } from "./refusal.ts";
 
 const loopbackNames = new Set(["localhost", "127.0.0.1", "[::1]"]);
@@ -16,9 +15,6 @@ export interface AccessOptions {
   /** Names under which this server may be asked, besides loopback's; `*` for a server that others reach by any name. */
   hosts?: readonly string[];
 }
-
-/** What `access` of a server may hold. */
-export const accessParts = { access: optionNames<AccessOptions>()("origins hosts") };
 
 /** Whether an address to listen on is reached from this machine only. */
 export function isLoopback(host = "127.0.0.1"): boolean {

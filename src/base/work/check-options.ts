@@ -1,45 +1,19 @@
 /** Public functions refuse options they do not have: a misspelt one would otherwise be ignored silently. */
 import { UsageError } from "../../core/errors.ts";
+import names from "./option-names.json" with { type: "json" };
 
-/** The known names of an options type, all of them and no others; give it `T` and the compiler checks the list. */
-export type OptionNames<T> = Record<keyof Required<T>, true>;
-
-type Words<Text extends string> = Text extends `${infer First} ${infer Rest}` ? First | Words<Rest> : Text;
-type NamesIn<T> = T extends unknown ? keyof T & string : never;
-type AllOf<T, Text extends string> = [Words<Text>] extends [NamesIn<T>]
-  ? [NamesIn<T>] extends [Words<Text>]
-    ? Text
-    : `lacks ${Exclude<NamesIn<T>, Words<Text>>}`
-  : `has no ${Exclude<Words<Text>, NamesIn<T>>}`;
-
-/** The same from one text of words: `optionNames<T>()("a b c")`; a name too many or too few does not compile. */
-export function optionNames<T>(): <const Text extends string>(names: AllOf<T, Text>) => OptionNames<T> {
-  return (names) => Object.fromEntries((names as string).split(" ").map((name) => [name, true])) as OptionNames<T>;
-}
-
-/** Throws for an option that is not among the known ones, naming the nearest that is; `parts` are options that have options. */
-export function checkOptions<T>(
-  where: string,
-  options: object | undefined,
-  known: OptionNames<T>,
-  parts: { [Name in keyof T]?: Readonly<Record<string, true>> } = {},
-): void {
-  for (const name of Object.keys(options ?? {})) {
-    if (Object.hasOwn(known, name)) continue;
-    const near = nearestName(name, Object.keys(known));
-    const hint = near === undefined ? `it has ${Object.keys(known).join(", ")}` : `did you mean ${near}?`;
-    throw new UsageError(`${where} has no option ${name}: ${hint}`);
+/** Throws for an option that the function's type does not have, also inside options that have options; it names the nearest. */
+export function checkOptions(where: keyof typeof names, options: object | undefined): void {
+  for (const [part, known] of Object.entries(names[where])) {
+    const given = part.split(".").reduce((of: unknown, name) => (name ? (of as Record<string, unknown>)?.[name] : of), options); // biome-ignore format: one path
+    const all = known.split(" ");
+    const unknown =
+      given && typeof given === "object" ? Object.keys(given).find((name) => !all.includes(name)) : undefined;
+    if (unknown === undefined) continue;
+    const near = nearestName(unknown, all);
+    const hint = near === undefined ? `it has ${all.join(", ")}` : `did you mean ${near}?`;
+    throw new UsageError(`${part ? `${part} of ${where}` : where} has no option ${unknown}: ${hint}`);
   }
-  for (const [name, names] of Object.entries(parts)) {
-    const part = (options as Record<string, unknown> | undefined)?.[name];
-    if (part !== null && typeof part === "object")
-      checkOptions(`${name} of ${where}`, part, names as OptionNames<object>);
-  }
-}
-
-/** Those options that a function has, out of a larger object: to pass some of the caller's own options on to it. */
-export function ownOptions<T>(options: object, known: OptionNames<T>): T {
-  return Object.fromEntries(Object.entries(options).filter(([name]) => Object.hasOwn(known, name))) as T;
 }
 
 /** The name that was probably meant: the nearest, where at most a third of it (and never less than one letter) differs. */

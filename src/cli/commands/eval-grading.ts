@@ -59,7 +59,7 @@ export async function openGrader(
     model &&
     ((task, answer, how) => {
       const prompt = promptOf(task);
-      if (!byPrompt.has(prompt)) byPrompt.set(prompt, judgeGrader(model, { prompt }));
+      if (!byPrompt.has(prompt)) byPrompt.set(prompt, judgeGrader({ model, prompt }));
       return byPrompt.get(prompt)!(task, answer, how);
     });
   const sandbox = tasks.some((task) => task.kind === "code") ? session.closeAtEnd(gradingSandbox()) : undefined;

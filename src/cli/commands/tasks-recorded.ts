@@ -59,7 +59,7 @@ export default defineCommand({
         : undefined;
     const made = await recordedTasks(runs, {
       find: (run) => index.find(run.taskId, run.question),
-      judge: model && judgeGrader(ledger.watch(model), { prompt: recordedJudgePrompt }),
+      judge: model && judgeGrader({ model: ledger.watch(model), prompt: recordedJudgePrompt }),
       assumeRight: values["assume-right"],
       onProgress: (done) => out.progress({ stage: "tasks", done, total: runs.length }),
       signal,

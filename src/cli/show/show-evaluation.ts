@@ -121,7 +121,7 @@ async function bestOf(
   const model = openaiCompatible(choose);
   try {
     const runs = await readRuns(folder, new Set(records.flatMap(({ run }) => run?.id ?? [])));
-    return await chosenSuccess(tasks, records, byJudge(model), { runs, signal });
+    return await chosenSuccess(tasks, records, byJudge({ model }), { runs, signal });
   } finally {
     await model.close();
   }

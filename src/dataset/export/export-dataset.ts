@@ -7,7 +7,7 @@ import { createWriteStream } from "node:fs";
 import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { pipeline } from "node:stream/promises";
-import { checkOptions, optionNames, ownOptions } from "../../base/work/check-options.ts";
+import { checkOptions } from "../../base/work/check-options.ts";
 import { UsageError } from "../../core/errors.ts";
 import type { Task } from "../../core/task.ts";
 import type { Tokenizer } from "../../core/tokenizer.ts";
@@ -15,7 +15,7 @@ import type { Trajectory } from "../../core/trajectory.ts";
 import { plainFor } from "../../language/observation.ts";
 import { type Profile, tagNames } from "../../language/profile.ts";
 import { generationTemplate, type RenderConversation } from "../../tokenizers/conversation-template.ts";
-import { type ExampleOptions, exampleNames } from "../trajectory-to-example.ts";
+import type { ExampleOptions } from "../trajectory-to-example.ts";
 import {
   afmAlpacaRow,
   chatRow,
@@ -92,15 +92,11 @@ const verlTaskColumns: Record<string, ColumnType> = {
   },
 };
 
-const exportDatasetNames = optionNames<ExportOptions>()(
-  "maxTokens overlong weightOf endOfTurn format folder name trajectories tasks tokenizer render observationRole profile split signal",
-);
-
 /** Writes the files of a format; `skipped` counts what was left out, by reason. */
 export async function exportDataset(
   options: ExportOptions,
 ): Promise<{ files: string[]; rows: number; skipped: Record<string, number> }> {
-  checkOptions("exportDataset", options, exportDatasetNames);
+  checkOptions("exportDataset", options);
   const { format, folder, name = "chains" } = options;
   await mkdir(folder, { recursive: true });
   const result = { files: [] as string[], rows: 0, skipped: {} as Record<string, number> };
@@ -168,11 +164,7 @@ async function* formatRows(options: ExportOptions): AsyncGenerator<Row<object>> 
     else if (format === "afm-alpaca") yield afmAlpacaRow(trajectory);
     else if (ofTokens) {
       if (!tokenizer) throw new UsageError(`the ${format} format holds token ids: give the model's tokenizer`);
-      const row = (format === "trl" ? trlRow : pretokenisedRow)(
-        trajectory,
-        tokenizer,
-        ownOptions(options, exampleNames),
-      );
+      const row = (format === "trl" ? trlRow : pretokenisedRow)(trajectory, tokenizer, options);
       // Lengths differ from one to the next; the reason alone is what is counted.
       yield row.row ? row : { skipped: row.skipped!.split(":")[0]! };
     } else {

@@ -2,7 +2,7 @@
  * The engine inside Node: opens a worker that trains and samples one model, and turns the `Engine` verbs into messages.
  * The caller's event loop stays free; masks and callbacks run here, on the caller's thread.
  */
-import { checkOptions, optionNames } from "../../base/work/check-options.ts";
+import { checkOptions } from "../../base/work/check-options.ts";
 import { errorOf, startThread } from "../../base/work/thread.ts";
 import {
   type Engine,
@@ -55,10 +55,6 @@ export interface EmbeddedEngine extends Engine, Sampler {
   saveAdapter(folder: string): Promise<void>;
 }
 
-const engineOptionNames = optionNames<EmbeddedEngineOptions | SharedEngineOptions>()(
-  "folder base config seed copyInit embeddingDeviation threads optimizer lora trainEmbeddings maxBatchTokens maxBatch cacheBytes precision",
-);
-
 /** @internal */
 export async function openEmbeddedEngine(options: SharedEngineOptions): Promise<EmbeddedEngine>;
 /** Opens a model folder, or makes a new model, ready to train and sample. */
@@ -66,7 +62,7 @@ export async function openEmbeddedEngine(options: EmbeddedEngineOptions): Promis
 export async function openEmbeddedEngine(
   options: EmbeddedEngineOptions | SharedEngineOptions,
 ): Promise<EmbeddedEngine> {
-  checkOptions("openEmbeddedEngine", options, engineOptionNames);
+  checkOptions("openEmbeddedEngine", options);
   if ("base" in options && !options.lora)
     throw new UsageError("weights that engines share are not trained themselves: give `lora`");
   const samples = new Map<number, PendingSample>();

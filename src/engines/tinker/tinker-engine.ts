@@ -10,7 +10,7 @@ import { checkStep } from "../../base/count/policy-loss.ts";
 import { HttpError } from "../../base/http/http-client.ts";
 import { samplesSchema, toAdam } from "../../base/wire/tinker.ts";
 import { decodePassResult, decodeSamples, encodePass } from "../../base/wire/tinker-protobuf.ts";
-import { checkOptions, optionNames } from "../../base/work/check-options.ts";
+import { checkOptions } from "../../base/work/check-options.ts";
 import { inOrder } from "../../base/work/in-order.ts";
 import { semaphore } from "../../base/work/limiter.ts";
 import { hashText } from "../../base/work/random.ts";
@@ -64,16 +64,9 @@ export interface TinkerEngine extends Engine {
   verify(tokens: readonly number[]): Promise<void>;
 }
 
-const openTinkerEngineNames = optionNames<TinkerEngineOptions>()(
-  "baseURL apiKey tries retrieveTimeoutMs slowMs sleep onNote baseModel lora vocabularySize maxContext tokenizer reduction samplesInFlight maxTokensSteps stateSeconds prices baseFolder",
-);
-
 /** Opens a session and makes a model on a Tinker server. */
 export async function openTinkerEngine(options: TinkerEngineOptions): Promise<TinkerEngine> {
-  checkOptions("openTinkerEngine", options, openTinkerEngineNames, {
-    lora: optionNames<TinkerEngineOptions["lora"]>()("rank seed"),
-    prices: optionNames<NonNullable<TinkerEngineOptions["prices"]>>()("prefill sample train"),
-  });
+  checkOptions("openTinkerEngine", options);
   const { vocabularySize, onNote = () => {} } = options;
   if (!(Number.isInteger(options.lora?.rank) && options.lora.rank >= 0))
     throw new CoaError("usage", "openTinkerEngine needs lora.rank: of the adapter, or 0 for all weights");

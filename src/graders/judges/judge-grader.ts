@@ -12,6 +12,7 @@ import { exactMatch } from "../grade-qa.ts";
 import { fillPrompt, type JudgePrompt, judges, promptHash } from "./judges.ts";
 
 export interface JudgeOptions {
+  model: ChatModel;
   /** Whose words; our own unless told. @internal */
   prompt?: JudgePrompt;
   /** How often to ask in all before giving up. */
@@ -23,8 +24,8 @@ export interface JudgeOptions {
 }
 
 /** Grades with a chat model; binary, with retries. */
-export function judgeGrader(model: ChatModel, options: JudgeOptions = {}): Grader {
-  const { attempts = 4, wait = (tries, stop) => sleep(retryDelay(tries, undefined), stop), maxTokens } = options;
+export function judgeGrader(options: JudgeOptions): Grader {
+  const { model, attempts = 4, wait = (tries, stop) => sleep(retryDelay(tries, undefined), stop), maxTokens } = options;
   const prompt: JudgePrompt = options.prompt ?? judges.own;
   const temperature = options.temperature ?? prompt.temperature;
   const scorer = `judge ${prompt.name} ${promptHash(prompt)} by ${model.name}`;

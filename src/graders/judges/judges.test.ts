@@ -50,7 +50,7 @@ describe("judges by name", () => {
   for (const [name, text, correct, confidence] of replies) {
     it(`${name} reads ${JSON.stringify(text).slice(0, 50)} as ${correct}`, async () => {
       const model = replying(text);
-      const grade = await judgeGrader(model, { prompt: judges[name], attempts: 1 })(task, "Ada Lovelace");
+      const grade = await judgeGrader({ model, prompt: judges[name], attempts: 1 })(task, "Ada Lovelace");
       assert.equal(grade.correct, correct);
       assert.equal(grade.confidence, confidence);
       assert.equal(grade.scorer, `judge ${name} ${promptHash(judges[name])} by judge`);
@@ -72,12 +72,12 @@ describe("judges by name", () => {
 
   it("asks the model even about an exact match, except where the prompt is ours", async () => {
     const model = replying("correct: no");
-    assert.equal((await judgeGrader(model, { prompt: judges.hle })(task, "Ada")).correct, false);
-    assert.equal((await judgeGrader(replying("?"), { prompt: judges.own })(task, "Ada")).correct, true);
+    assert.equal((await judgeGrader({ model, prompt: judges.hle })(task, "Ada")).correct, false);
+    assert.equal((await judgeGrader({ model: replying("?"), prompt: judges.own })(task, "Ada")).correct, true);
   });
 
   it("says that a reply was cut off", async () => {
-    const grade = await judgeGrader(replying("Let me think", "length"), { attempts: 1 })(task, "x");
+    const grade = await judgeGrader({ model: replying("Let me think", "length"), attempts: 1 })(task, "x");
     assert.equal(grade.correct, null);
     assert.match(grade.reason, /cut off at its token limit/);
   });
@@ -128,7 +128,7 @@ describe("RL with a judge over HTTP", () => {
 
   it("gives wrong answers 0, retries failures, excludes what stays undecided, and counts it", async () => {
     const model = openaiCompatible({ baseURL, model: "judge", retries: 0, apiKey: "x" });
-    const judge = judgeGrader(model, { attempts: 2, wait: async () => {} });
+    const judge = judgeGrader({ model, attempts: 2, wait: async () => {} });
     const reward = outcomeReward(taskGrader({ judge }), { attempts: 1 });
     const answers: Record<string, string[]> = {
       useful: ["slow", "wrong1", "late1", "prose"],

@@ -5,14 +5,13 @@
 
 import { join } from "node:path";
 import { openJsonl } from "../../base/files/open-jsonl.ts";
-import { type AccessOptions, accessOf, accessParts } from "../../base/http/access.ts";
+import { type AccessOptions, accessOf } from "../../base/http/access.ts";
 import { type Call, faults, guarded, type Route } from "../../base/http/guard.ts";
 import { replyJson } from "../../base/http/handler.ts";
 import { listen } from "../../base/http/listen.ts";
 import { Refusal } from "../../base/http/refusal.ts";
 import { jsonOf } from "../../base/http/request-body.ts";
 import { headerSecrets, type Redact, redactSecrets } from "../../base/redact/redact.ts";
-import { checkOptions, optionNames } from "../../base/work/check-options.ts";
 import { semaphore } from "../../base/work/limiter.ts";
 import { logName } from "../call-log.ts";
 import { langSmithToSpans, readLangSmithRuns } from "../formats/langsmith.ts";
@@ -49,13 +48,8 @@ export interface Collector {
 const unpackedAtOnce = 4;
 const maxHeldBytes = 256 * 2 ** 20;
 
-const startCollectorNames = optionNames<CollectorOptions>()(
-  "folder port host redact maxBytes maxUnpackedBytes access keys onBatch onProblem",
-);
-
 /** Starts the collector; resolves when it listens. */
 export async function startCollector(options: CollectorOptions): Promise<Collector> {
-  checkOptions("startCollector", options, startCollectorNames, accessParts);
   const { host, maxUnpackedBytes = 128 * 2 ** 20 } = options;
   const writer = await openJsonl<TraceRecord>(join(options.folder, logName("traces")), { lock: false });
   const unpacking = semaphore(unpackedAtOnce);

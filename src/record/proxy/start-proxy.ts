@@ -7,18 +7,18 @@ import { randomUUID } from "node:crypto";
 import type { Agent } from "node:http";
 import type { z } from "zod";
 import { type Replay, replayOf } from "../../base/files/call-store.ts";
-import { accessOf, accessParts } from "../../base/http/access.ts";
+import { accessOf } from "../../base/http/access.ts";
 import { type Call, faults, guarded } from "../../base/http/guard.ts";
 import { listen } from "../../base/http/listen.ts";
 import { Refusal } from "../../base/http/refusal.ts";
 import { unpack } from "../../base/http/request-body.ts";
 import { headerSecrets, redactSecrets } from "../../base/redact/redact.ts";
 import { apiOf } from "../../base/wire/apis.ts";
-import { checkOptions, optionNames } from "../../base/work/check-options.ts";
+import { checkOptions } from "../../base/work/check-options.ts";
 import { steadyNow } from "../../base/work/steady-clock.ts";
 import { messageOf, UsageError } from "../../core/errors.ts";
 import { fetchedId, isFinal } from "../background.ts";
-import { type Budget, broughtBy, budgetNames, type budgetOptionsSchema, createBudget } from "../budget.ts";
+import { type Budget, broughtBy, type budgetOptionsSchema, createBudget } from "../budget.ts";
 import { type CallLog, openCallLog, readCallLogs, writeUnrecorded } from "../call-log.ts";
 import { budgetRefusal } from "../recorded-call.ts";
 import { redactResponse } from "../redact-response.ts";
@@ -76,13 +76,9 @@ interface Setup extends ProxyOptions {
   agents: { "http:": Agent; "https:": Agent };
 }
 
-const startProxyNames = optionNames<ProxyOptions>()(
-  "to folder mode guests budget port host redact maxRequestBytes maxKeptBytes keys access onProblem onExchange",
-);
-
 /** Starts the proxy; resolves when it listens. */
 export async function startProxy(options: ProxyOptions): Promise<RecordingProxy> {
-  checkOptions("startProxy", options, startProxyNames, { ...accessParts, budget: budgetNames });
+  checkOptions("startProxy", options);
   if (options.mode !== "replay" && !options.to && !options.guests)
     throw new UsageError("a proxy needs `to`, the server to pass calls to");
   if (options.to && !/^https?:$/.test(URL.parse(options.to)?.protocol ?? "")) {

@@ -3,7 +3,7 @@
  * same Python everywhere, except on a Node that cannot forbid the network, where bubblewrap goes
  * first if it works. Whatever is chosen says how strong it is, and `sandboxLevels` tells about all of them.
  */
-import { checkOptions, optionNames } from "../../base/work/check-options.ts";
+import { checkOptions } from "../../base/work/check-options.ts";
 import { CoaError, UsageError } from "../../core/errors.ts";
 import type { Sandbox, SandboxLevel, SandboxLimits } from "../../core/sandbox.ts";
 import { type BubblewrapOptions, bubblewrapProblem, bubblewrapSandbox } from "./bubblewrap.ts";
@@ -30,14 +30,9 @@ export interface ChooseSandboxOptions {
 const kinds = ["pyodide", "bubblewrap", "nsjail"] as const;
 const nodeForbidsNetwork = Number(process.versions.node.split(".")[0]) >= 26;
 
-const choiceParts = {
-  limits: optionNames<SandboxLimits>()("cpuMs wallMs memoryMb outputCharacters"),
-  bubblewrap: optionNames<BubblewrapOptions>()("limits warm concurrency python cgroupParent"),
-};
-
 /** Makes the Python sandbox for this machine and these settings. */
 export function chooseSandbox(options: ChooseSandboxOptions = {}): Sandbox {
-  checkOptions("chooseSandbox", options, sandboxLevelsNames, choiceParts);
+  checkOptions("chooseSandbox", options);
   const { limits, isolation, warm, most } = options;
   const environment = options.environment ?? process.env;
   const nsjail = options.nsjail ?? environment["COA_NSJAIL"];
@@ -83,10 +78,6 @@ export interface SandboxFinding extends SandboxLevel {
   /** What to do to have it, where it isn't there. */
   remedy?: string;
 }
-
-const sandboxLevelsNames = optionNames<ChooseSandboxOptions>()(
-  "kind limits isolation warm most cacheFolder nsjail bubblewrap environment",
-);
 
 /** Every sandbox this software knows, whether it works here, and which one is used. */
 export async function sandboxLevels(options: ChooseSandboxOptions = {}): Promise<SandboxFinding[]> {
