@@ -1,117 +1,17 @@
-/**
- * What a cascade is worth on measured outcomes: `node bench/switch.ts <evaluation of the model>=<evaluation of the team> …`, one
- * pair of folders for each world. Prints the area under the curve on worlds that the score was not fitted on, what each feature
- * is worth, the share escalated beside the simulated one, and how often the promise breaks over repeated
- * draws. A team that is right in 90 % is made of the measured one by errors that a seed chooses.
- */
-import { seededRandom } from "../src/base/work/random.ts";
-import { readEvaluation } from "../src/evaluate/read-evaluation.ts";
-import { taskGrader } from "../src/graders/grade-task.ts";
-import { featureNames } from "../src/switch/features.ts";
-import { figuresAt, prepareScore, scoreAll } from "../src/switch/fit-cascade.ts";
-import { areaUnderCurve, fitLogistic, logOdds } from "../src/switch/logistic.ts";
-import { type Pair, readPairs } from "../src/switch/pairs.ts";
-import { chooseThreshold, lossesAt, planTest, type Scored } from "../src/switch/threshold.ts";
+/** Canary, kill, an old system that is down and a rollback under 200 clients. What a cascade is worth: `bench/switch/outcomes.ts`. */
+import type { BenchOptions, Figure } from "../scripts/bench.ts";
+import { storm } from "./switch/storm.ts";
 
-const draws = Number(process.env["DRAWS"] ?? 300);
-const worlds: Pair[][] = [];
-for (const argument of process.argv.slice(2)) {
-  const [model, team] = argument.split("=");
-  const evaluation = await readEvaluation(team!);
-  const { pairs } = await readPairs(await readEvaluation(model!), { kind: "evaluation", evaluation }, taskGrader());
-  worlds.push(pairs);
-}
-const all = worlds.flat();
-const percent = (share: number, digits = 1) => `${(100 * share).toFixed(digits)} %`;
-const shareOf = (pairs: readonly Pair[], holds: (pair: Pair) => boolean) => pairs.filter(holds).length / pairs.length;
-console.log(`${worlds.length} worlds, ${all.length} tasks: model right ${percent(shareOf(all, (one) => one.model))}, team right ${percent(shareOf(all, (one) => one.team))}`); // biome-ignore format: one line
-
-const rows = (pairs: readonly Pair[]) => pairs.map(({ features, model }) => ({ features, right: model }));
-
-/** The area under the curve on each world, by a score fitted on the others. */
-function heldOut(names: readonly string[]): number[] {
-  return worlds.map((world) => {
-    const score = fitLogistic(rows(worlds.filter((one) => one !== world).flat()), names);
-    return areaUnderCurve(world.map(({ features, model }) => ({ score: logOdds(score, features), right: model })))!;
-  });
-}
-const mean = (values: readonly number[]) => values.reduce((sum, one) => sum + one, 0) / values.length;
-const whole = heldOut(featureNames);
-console.log(`area under the curve on held-out worlds: ${whole.map((one) => one.toFixed(3)).join(", ")}; mean ${mean(whole).toFixed(3)}`); // biome-ignore format: one line
-for (const name of featureNames)
-  console.log(`  ${name.padEnd(30)} alone ${mean(heldOut([name])).toFixed(3)}  left out ${mean(heldOut(featureNames.filter((one) => one !== name))).toFixed(3)}`); // biome-ignore format: one line
-const told = new Set(["check", "length", "tool calls", "forced answer", "format repairs", "failed tools", "repeated calls"]); // biome-ignore format: one list
-console.log(
-  `  without log-probabilities      ${mean(heldOut(featureNames.filter((one) => told.has(one)))).toFixed(3)}`,
-);
-
-/** The same tasks beside a team that errs in a tenth of them. */
-const fallible = (pairs: readonly Pair[]) => pairs.map((pair) => (seededRandom("fallible", pair.taskId).next() < 0.1 ? { ...pair, team: false } : pair)); // biome-ignore format: one line
-
-/** The share that simulated normal scores of this error and area would escalate. */
-function simulated(wrong: number, area: number, team: number, n: number, maxLoss: number): number {
-  const apart = Math.SQRT2 * inverseNormal(area);
-  const shares = Array.from({ length: 60 }, (_, draw) => {
-    const random = seededRandom("simulated", wrong, area, team, draw);
-    const made = (count: number): Scored[] =>
-      Array.from({ length: count }, () => {
-        const model = random.next() >= wrong;
-        return { score: random.normal() + (model ? apart : 0), model, team: random.next() < team };
-      });
-    const plan = planTest(made(n), { maxLoss, confidence: 0.95 }, n);
-    const threshold = chooseThreshold(made(n), plan, { maxLoss, confidence: 0.95 });
-    return threshold === null ? 1 : made(4000).filter(({ score }) => score < threshold).length / 4000;
-  });
-  return mean(shares);
-}
-
-function inverseNormal(share: number): number {
-  let [low, high] = [-8, 8];
-  const below = (x: number) => {
-    const t = 1 / (1 + 0.2316419 * Math.abs(x));
-    const tail = 0.3989423 * Math.exp((-x * x) / 2) * t * (0.3193815 + t * (-0.3565638 + t * (1.781478 + t * (-1.821256 + t * 1.330274)))); // biome-ignore format: one formula
-    return x > 0 ? 1 - tail : tail;
-  };
-  for (let step = 0; step < 60; step++) {
-    const middle = (low + high) / 2;
-    if (below(middle) < share) low = middle;
-    else high = middle;
-  }
-  return low;
-}
-
-for (const team of [1, 0.9])
-  for (const maxLoss of [0.01, 0.02]) {
-    const [fit, ...others] = team === 1 ? worlds : worlds.map(fallible);
-    const calibration = others.flat().slice(0, 2000);
-    const promised = { maxLoss, confidence: 0.95 };
-    const prepared = prepareScore(fit!, promised, calibration.length);
-    const scored = scoreAll(calibration, prepared.score);
-    const threshold = chooseThreshold(scored, prepared.plan, promised);
-    const name = `team right ${percent(team, 0)}, ${maxLoss * 100} points`;
-    if (threshold === null) console.log(`${name}: refused`);
-    else {
-      const { cost, success, all: group } = figuresAt(calibration, scored, threshold);
-      const saved = (key: "billedTokens" | "computedTokens") => percent(1 - cost.cascade[key] / success.cascade / (cost.team[key] / success.team)); // biome-ignore format: one line
-      console.log(`${name} (${prepared.plan.test}, ${calibration.length} calibration tasks): ${percent(group.escalated)} escalated, success ${percent(success.cascade)} against ${percent(success.team)}, billed ${Math.round(cost.cascade.billedTokens)} of ${Math.round(cost.team.billedTokens)}, computed ${Math.round(cost.cascade.computedTokens)} of ${Math.round(cost.team.computedTokens)}; per success ${saved("billedTokens")} fewer billed, ${saved("computedTokens")} fewer computed`); // biome-ignore format: one line
-    }
-    const wrong = 1 - shareOf(all, ({ model }) => model);
-    console.log(`  simulated for ${percent(wrong)} wrong and an area of ${mean(whole).toFixed(3)}: ${percent(simulated(wrong, mean(whole), team, calibration.length, maxLoss))} escalated`); // biome-ignore format: one line
-    console.log(`  ${draws} draws of 600 to fit and ${calibration.length} to calibrate from the measured outcomes: ${repeatedDraws(team === 1 ? all : fallible(all), promised, calibration.length)}`); // biome-ignore format: one line
-  }
-
-/** How often the promise breaks on all measured tasks, when fit and calibration are drawn from them again and again. */
-function repeatedDraws(pool: readonly Pair[], promised: { maxLoss: number; confidence: number }, n: number): string {
-  let [broken, refused, escalated] = [0, 0, 0];
-  for (let draw = 0; draw < draws; draw++) {
-    const random = seededRandom("draw", draw, promised.maxLoss);
-    const drawn = (count: number) => Array.from({ length: count }, () => random.pick(pool));
-    const prepared = prepareScore(drawn(600), promised, n);
-    const threshold = chooseThreshold(scoreAll(drawn(n), prepared.score), prepared.plan, promised);
-    if (threshold === null) refused++;
-    const { harms, gains } = lossesAt(scoreAll(pool, prepared.score), threshold ?? Number.POSITIVE_INFINITY);
-    if ((harms - gains) / pool.length > promised.maxLoss) broken++;
-    escalated += threshold === null ? 1 : scoreAll(pool, prepared.score).filter(({ score }) => score < threshold).length / pool.length; // biome-ignore format: one line
-  }
-  return `broken in ${percent(broken / draws)}, refused in ${percent(refused / draws)}, ${percent(escalated / draws)} escalated`;
+export default async function bench(_: BenchOptions): Promise<Figure[]> {
+  const { phases, wrong, silent, canary } = await storm({ clients: 200, requests: 4 });
+  for (const line of [...wrong, ...silent].slice(0, 20)) console.error(line);
+  const none = (name: string, value: number): Figure => ({ name, value, unit: "", target: "0", met: value === 0 });
+  return [
+    ...Object.entries(phases).flatMap(([name, counts]) =>
+      Object.entries(counts).map(([what, value]) => ({ name: `${name}: ${what}`, value, unit: "" })),
+    ),
+    { name: "conversations of the canary when the server was killed", value: canary.before, unit: "" },
+    none("answers of a wrong version", wrong.length),
+    none("answers that came another way than they said", silent.length),
+  ];
 }

@@ -26,10 +26,10 @@ import { lossInterval } from "../src/switch/betting.ts";
 import { runTeam } from "../src/team/index.ts";
 import { withFaults } from "../src/tools/index.ts";
 
-const [given = ".coa/switch-over", seedText = "1", requestsText = "1000"] = process.argv.slice(2);
+const [given = ".coa/switch-over", seedText = "1", requestsText = "600"] = process.argv.slice(2);
 const [folder, seed, requests] = [resolve(given), Number(seedText), Number(requestsText)];
-const maxLoss = "3%";
-const families = ["hop1", "hop2"] as const;
+const maxLoss = "5%";
+const families = ["hop1"] as const;
 const shipped = fileURLToPath(new URL("../weights/afm-lab-2m", import.meta.url));
 const command = [fileURLToPath(new URL("../src/cli/main.ts", import.meta.url))];
 const at = (...parts: string[]) => join(folder, ...parts);
@@ -166,7 +166,7 @@ if (!existsSync(at("ready"))) {
   for (const task of tasks) runs.push(await askTeam(task, start, tools));
   await writeFile(at("start.jsonl"), lines(tasks.map((task) => ({ ...task, answers: [] }))));
   await writeFile(at("start-runs.jsonl"), lines(runs));
-  const exam = worldTasks(worldOf({ world: place(9) }), { count: 500, seed, families: [...families] });
+  const exam = worldTasks(worldOf({ world: place(9) }), { count: 300, seed, families: [...families] });
   const answers = await Promise.all(
     exam.map((task) => askTeam(task, start, memoryLabTools(worldOf({ world: place(9) })))),
   );
