@@ -8,7 +8,7 @@
  *   node recipes/real/look-ups.ts --model SmolLM2-135M-Instruct.Q4_1.gguf [--rows base,30,100,300,random,rl] [--seed 1] [--tests 300]
  */
 
-import { readFileSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { trajectoryToExample } from "../../src/dataset/index.ts";
@@ -149,6 +149,7 @@ function practise(experiment: Experiment, from: string, chains: readonly Traject
 export async function lookUps(argv?: string[]): Promise<void> {
   const experiment = await openExperiment("look-ups", argv);
   const { wants, base } = experiment;
+  console.log(`Everything is kept in ${experiment.folder}. Stop it at any time; the same command resumes it.`);
   const chains = await recordedChains(experiment);
   const disturb = (given: ReturnType<typeof testOf>) => ({
     ...given,
@@ -207,18 +208,25 @@ export async function lookUps(argv?: string[]): Promise<void> {
   }
   for (const [row, { success, families, tokensPerSuccess, processorSeconds }] of Object.entries(results))
     console.log(
-      `${row}: ${success[0]} % [${success[1]}, ${success[2]}], ${tokensPerSuccess} tokens per success, exam ${processorSeconds} CPU s; ${JSON.stringify(families)}`,
+      `${row}: ${success[0]} % [${success[1]}, ${success[2]}], ${tokensPerSuccess || "no"} tokens per success, exam ${processorSeconds} CPU s; ${JSON.stringify(families)}`,
     );
   const pairs = [
+    ["taught by 300 runs instead of four examples in the prompt", "base", "sft-300"],
     ["RL where searches fail", "sft-300 failing", "rl failing"],
     ["RL where they work", "sft-300", "rl"],
-    ["300 recorded runs against examples in the prompt", "base", "sft-300"],
   ] as const;
+  const changes: string[] = [];
   for (const [what, before, after] of pairs) {
     const [first, second] = [results[before], results[after]];
-    if (first && second)
-      console.log(`${what}: ${first.success[0]} % -> ${second.success[0]} %, ${against(first, second)}`);
+    if (!first || !second) continue;
+    console.log(`${what}: ${against(first, second)}`);
+    changes.push(`${what} ${first.success[0]} -> ${second.success[0]} %`);
   }
+  const last = Object.keys(results).findLast((row) => existsSync(taught(row)));
+  if (last)
+    console.log(
+      `Result: after ${last} the model answers ${results[last]!.success[0]} % of ${test.tasks.length} new questions${changes.length > 0 ? ` (${changes.join("; ")})` : ""}. It is in ${taught(last)}`,
+    );
 }
 
 if (import.meta.main) await lookUps();

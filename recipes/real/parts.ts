@@ -83,7 +83,7 @@ export async function once<R>(experiment: Experiment, name: string, work: (folde
   const { user, system } = process.cpuUsage(before);
   const all = { ...result, processorSeconds: Math.round((user + system) / 1e6) };
   await writeFile(join(folder, "done.json"), JSON.stringify(all));
-  console.log(`${name}: ${JSON.stringify(all)}`);
+  console.log(`${name}: ${JSON.stringify({ ...all, right: undefined })}`);
   return all;
 }
 
