@@ -57,7 +57,10 @@ export interface TeamOptions {
   prices?: Prices;
   temperature?: number;
   seed?: number;
-  /** Ask the models to stream, and tell listeners of text as it is written. */
+  /**
+   * Ask the models to stream, and tell listeners of text as it is written. Default: where the topology is `in-turn`, because a
+   * server of a small model may be so slow that a whole reply looks like a stalled one.
+   */
   stream?: boolean;
   signal?: AbortSignal;
   onEvent?: (event: TeamEvent) => void;
@@ -152,7 +155,7 @@ function openSession(
     priceOf: (model) => priceOf(options.prices, model.name),
     temperature: options.temperature,
     seed: options.seed,
-    stream: options.stream,
+    stream: options.stream ?? inTurn,
     signal: options.signal ?? new AbortController().signal,
     now,
     emit: options.onEvent ?? (() => {}),

@@ -95,9 +95,15 @@ describe("the small team", () => {
     assert.equal(lost.run.ending.reason, "limit");
   });
 
+  it("is streamed, so that a slow server's reply does not look stalled", async () => {
+    const { requests } = await play([plan, right, "Answer: 31", agrees]);
+    assert.ok(requests.every(({ onDelta }) => onDelta));
+  });
+
   it("is not what a large model plays", async () => {
     const { requests } = await play([plan, "31", scored], "qwen3-32b");
     assert.ok(requests[0]!.tools);
+    assert.equal(requests[0]!.onDelta, undefined);
   });
 });
 

@@ -23,7 +23,7 @@ import type { MemoryEntry } from "./working-memory.ts";
 
 export type TeamEvent =
   | { type: "agent-start"; agent: TeamAgent }
-  /** Text as it is written, where `stream` was asked for. */
+  /** Text as it is written, where replies are streamed. */
   | { type: "text-delta"; agent: TeamAgent; text: string }
   | { type: "step-end"; agent: TeamAgent; step: TeamStep }
   | { type: "tool-call"; agent: TeamAgent; call: TeamToolCall }
