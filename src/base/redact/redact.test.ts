@@ -152,18 +152,22 @@ describe("redactSecrets", () => {
       `ldapsearch -D cn=a -w ${value} -b x`, `sqlcmd -S h -U sa -P '${value} x'`, `net use z: /user:ada ${value}`, `PGPASSWORD=${value} psql`, `_authToken=${value}`,
       `Uid=ada;Pwd=two ${value};`, `jdbc:oracle:thin:ada/${value}@h:1521:x`, `localhost:5432:db:ada:${value}`, `.x.org\tTRUE\t/\tTRUE\t0\tsid\t${value}`, `password: >-\n  ${value}\n`,
       `<input name="p" type="password" value="${value}">`, `$2b$12$${value}${value}${value}`, `root:$6$rounds=5000$salt$${value}${value}`, `MIIEvQIBADANBgkqhkiG9w0BAQEFAASC${value}\n${value}${value}`,
-      `SG.${value}abcdef.${value}${value}`, `eyJhbGciOiJSU0EifQ.${value}.${value}.${value}.${value}`, `https://${value}:x-oauth-basic@github.com/a`, `ApiKey ${value}==`,
+      `SG.${value}abcdef.${value}${value}`, `eyJhbGciOiJSU0EifQ.${value}.${value}.${value}.${value}`, `https://${value}:x-oauth-basic@github.com/a`, `ApiKey ${value}==`, `AUTH PLAIN ${value}=`,
       `PuTTY-User-Key-File-3: x\nPrivate-Lines: 1\n${value}${value}\nPrivate-MAC: ${"0123456789abcdef".repeat(4)}`,
     ]; // biome-ignore format: a list
+    for (const text of ["my PIN is 493817", "OTP: 493817", "Your verification code is 493817."])
+      assert.doesNotMatch(String(redactSecrets(text)), /493817/, text);
     for (const text of texts) assert.doesNotMatch(String(redactSecrets(text)), /Zq9XvB7m|9f86d081/, text);
     const values = [
       { label: "Password", value }, { field: "api_key", text: value }, { id: "password", value }, { Key: "DB_PASSWORD", Value: value }, { k: "password", v: value },
       { variable: "GITHUB_TOKEN", value }, { label: "API key", value }, { passwort: value }, { mot_de_passe: value }, { contraseña: value }, { auths: { x: { auth: value } } },
+      { passwords: [value, "other1"] }, ["host", "a", "x-api-key", value], ["accept", "*/*", "Authorization", `Custom ${value}`],
     ]; // biome-ignore format: a list
     for (const one of values) assert.doesNotMatch(JSON.stringify(redactSecrets(one)), /Zq9XvB7m/, JSON.stringify(one));
     const kept = [
       "Password for SOCKS5 authentication", "[Private Key Import](docs/key/import/pkcs8.md)", "password manager v2.10.3", "Das Passwort ist falsch. Zimmer A12345b",
       { name: "search", content: "Ada1815" }, { id: "token_count", value: 12 }, { auth: "oauth2" }, "the secret is in the garden of 1984a",
+      ["city", "Lyon", "x", "4 12", "token", "12"], "the PIN is 4 digits long", "AUTH LOGIN", { passwords: 3 },
     ]; // biome-ignore format: a list
     for (const one of kept) assert.deepEqual(redactSecrets(one), one);
   });

@@ -7,6 +7,7 @@
 
 import { budgets, jsonExcess, maxDepth } from "../../core/budget.ts";
 import { CoaError } from "../../core/errors.ts";
+import type { Json } from "../../core/json-value.ts";
 import { redactText } from "./redact-text.ts";
 import { isSecretName, redactedText } from "./secret-names.ts";
 import { redactShapes } from "./secret-shapes.ts";
@@ -44,7 +45,7 @@ export function redactSecrets(value: unknown, literals: readonly string[] = [], 
     const named = nameOfPair(one);
     return Object.fromEntries(
       Object.entries(one).map(([key, inner]) => {
-        const secret = (named !== undefined && valued.test(key)) || isSecretField(key, one);
+        const secret = (named !== undefined && valued.test(key)) || isSecretField(key, one as Json);
         return [
           redactShapes(key),
           secret ? blank(inner, () => walk(inner, depth + 1, textDepth)) : walk(inner, depth + 1, textDepth, key),
@@ -79,12 +80,12 @@ function withoutDerived(value: unknown): unknown {
 /** Whether a text in JSON may hold fields that are derived from other texts of it. */
 export const hasDerived = (text: string): boolean => /log_?probs|token_?ids|"(?:bytes|context|tokens)"/i.test(text);
 
-/** `token` is a credential, except beside a log-probability or an id, where it is a word of the model; `pass: 12` is a count. */
-function isSecretField(key: string, fields: { token?: unknown; pass?: unknown; auth?: unknown }): boolean {
-  const { token, pass, auth } = fields;
+/** `token` is a credential, except beside a log-probability or an id, where it is a word of the model; `pass: 12` and `secrets: 3` are counts. */
+function isSecretField(key: string, fields: Json): boolean {
+  const { token, auth } = fields as { token?: unknown; auth?: unknown };
   // The user and the password of a registry, in base64; the name of a method is a word.
   if (key === "auth") return typeof auth === "string" && /^(?=.*[A-Z\d])[A-Za-z0-9+/]{12,}={0,2}$/.test(auth);
-  if (key !== "token") return isSecretName(key) && (key !== "pass" || typeof pass === "string");
+  if (key !== "token") return isSecretName(key) && !(/s$/i.test(key) && typeof fields[key] === "number");
   if (token !== null && typeof token === "object") return !("logprob" in token || "text" in token);
   const isWord = typeof token !== "string" || token.length < 16;
   return !("logprob" in fields || "bytes" in fields || ("id" in fields && isWord));
@@ -93,7 +94,8 @@ function isSecretField(key: string, fields: { token?: unknown; pass?: unknown; a
 /** Headers also come as a list: `["X-Api-Key", "value"]`, or names and values in turn. */
 function list(values: readonly unknown[], key: string): readonly unknown[] {
   const isPair = values.length === 2 && /[^A-Za-z_]/.test(String(values[1]));
-  if (!isPair && !/headers$/i.test(key)) return values;
+  const isHead = (one: unknown, at: number) => at % 2 === 0 && /^(?:authorization|(?:set-)?cookie|(?:x|proxy|api)-[a-z-]{2,40})$/i.test(String(one)); // biome-ignore format: one question
+  if (!isPair && !/headers$/i.test(key) && (values.length % 2 === 1 || !values.some(isHead))) return values;
   if (key === "auth" && isPair) return [values[0], redactedText];
   return values.map((value, at) => {
     const name = values[at - 1];

@@ -10,7 +10,7 @@ const secret =
   /(?:^|[-_.:])(?:(?:proxy-?)?authorization|auth-?header|basic-?auth|(?:set-?)?cookies?|api-?keys?|apikeys?|(?:access|account|admin|app|application|auth|client|consumer|encryption|functions|hmac|host|identity|licen[cs]e|master|private|secret|service|session|shared|shared-access|signing|ssh|storage|subscription|webhook|openai|anthropic|claude|gemini|google|azure|mistral|groq|cohere|deepseek|openrouter|together|fireworks|perplexity|tavily|serper|serpapi|brave|exa|jina|firecrawl|huggingface|replicate|langsmith|stripe|github|gitlab|aws)-?keys?|secret-?access-?key|token|jwt|secrets?|client-?secret|pass|password|passwd|passcode|pwd|passphrase|credentials?|bearer|signature|sig|sas|otp|pin-?code)$/;
 
 /** PGPASSWORD has no mark between its words. */
-const password = new RegExp(`(?:password|passwd|passphrase)$|^(?:${passwordWords.replace(/[ -]/g, "-?")})$`, "u");
+const password = new RegExp(`(?:password|passwd|passphrase)s?$|^(?:${passwordWords.replace(/[ -]/g, "-?")})$`, "u");
 
 /** A variable of the environment that ends in KEY is a key, but for these. */
 const otherKey =

@@ -25,11 +25,13 @@ const commands = flags.map(
       "g",
     ),
 );
-// user:password after a flag, user/password@host of Oracle, the line of .pgpass and the line of a cookie file.
+// user:password after a flag, a log-in to a mail server, a number that proves who one is, user/password@host of Oracle, the line of .pgpass and the line of a cookie file.
 const forms = [
   /((?<!\S)(?:-u|--user|--proxy-user)[ =]["']?[^\s:"']{1,128}:)[^\s"'[]{1,256}/g,
   /((?::thin:|(?:sqlplus|rman|expdp|impdp)[ \t]{1,4})[^\s/@:]{1,64}\/)[^\s@/]{1,128}(?=@)/gi,
   /((?<![^\s])[\w.*-]{1,200}:\d{2,5}:[^\s:]{1,64}:[^\s:]{1,64}:)(?=[^\s:]{0,64}\d)[^\s:[]{6,128}(?![^\s])/g,
+  /((?<![A-Za-z])AUTH (?:PLAIN|LOGIN|XOAUTH2)\s{1,4})[A-Za-z0-9+/]{8,4096}={0,2}/g,
+  /((?<![A-Za-z])(?:PIN|TAN|OTP|CV[VC]2?|(?:[Vv]erification|[Ss]ecurity|[Oo]ne-time) code)(?: code| number)?(?: is|:|=)[ \t]{0,3})\d{3,12}(?![\d.,]\d)/g,
   /(\t(?:TRUE|FALSE)\t\/[^\t\r\n]{0,200}\t(?:TRUE|FALSE)\t\d{1,12}\t[^\t\r\n]{1,200}\t)[^\t\r\n[]{4,4096}/g,
 ];
 
