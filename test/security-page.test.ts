@@ -20,7 +20,7 @@ describe("SECURITY.md", () => {
       ["one event of a stream", mb(event.bytes), count(event.items)],
       ["one line of a file", mb(line.bytes)],
       ["one text in a tokenizer from elsewhere", `${tokens.ms / 1000} s`],
-      ["function tools of a request", String(most.tools)],
+      ["function tools of a request, and tools that its conversation calls", String(most.tools)],
       ["messages of an MCP batch", String(most.batch)],
     ]; // biome-ignore format: one line a limit
     for (const [name, ...numbers] of stated) {

@@ -27,7 +27,7 @@ import {
   toolResults,
   unknownCall,
 } from "./continued-chain.ts";
-import { toldHistory, turnKey, withCalled, withWords } from "./earlier-turns.ts";
+import { toldHistory, turnNames, withCalled, withWords } from "./earlier-turns.ts";
 import { forcedInstructions, forcedSchema } from "./forced-call.ts";
 import type { Caller } from "./keys.ts";
 import { answerSchema, checkMedia, checkModel, type ToolChoice, toolChoice } from "./request-fields.ts";
@@ -129,16 +129,17 @@ export async function chainRequest(service: ChainService, asked: AskedOptions): 
     return { profile: withCalled(profile, messages), failed, specialStrings: specialsOf(service.model) };
   };
   const chains = service.suspended;
-  const recall = (upTo: readonly Message[]) => chains.find(turnKey(owner, upTo), owner);
   const before = messages.slice(0, at);
   const spoken = service.prompted && before.some(({ role }) => role === "assistant");
-  const history = spoken ? await toldHistory(before, telling(), recall) : plainHistory(before);
+  const history = spoken
+    ? await toldHistory(before, telling(), owner, (name) => chains.find(name, owner))
+    : plainHistory(before);
   const task = defineTask({ id, question, ...(history.length > 0 && { history }) });
   const told = fingerprint(JSON.stringify([system, tools, settings.schema, saidValue(before)]));
   const conversation = { told, said: saidValue(messages.slice(at, results?.from)) };
   const turnOf = ({ answer, usage }: Trajectory) =>
     service.prompted && answer !== null && usage.toolCalls > 0
-      ? turnKey(owner, [...messages, { role: "assistant", content: answer }])
+      ? turnNames(owner)([...messages, { role: "assistant", content: answer }])
       : undefined;
   if (!results) {
     const session = conversationKey(owner, system, messages);

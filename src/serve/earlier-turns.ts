@@ -2,6 +2,8 @@
  * What a chain is told of the turns before its own. Calls and their results are shown in the tags of the chain, also those
  * that this server made itself and no API sends back: they are found again by what was said up to their answer.
  */
+import { Refusal } from "../base/http/refusal.ts";
+import { most } from "../core/budget.ts";
 import { fingerprint } from "../core/fingerprint.ts";
 import type { Message } from "../core/message.ts";
 import type { Profile } from "../core/profile.ts";
@@ -31,6 +33,10 @@ export function withWords(messages: readonly Message[]): Message[] {
 export function withCalled(profile: Profile, messages: readonly Message[]): Profile {
   const known = toolTags(profile).map(({ tool }) => tool!);
   const names = new Set(messages.flatMap(({ toolCalls = [] }) => toolCalls.map(({ name }) => name)));
+  if (names.size > most.tools)
+    throw new Refusal(400, `${names.size} tools are called in this conversation: at most ${most.tools} are taken`, {
+      code: "too_many_tools",
+    });
   if (names.size === 0 || [...names].every((name) => known.includes(name))) return profile;
   const tool = (name: string) => ({ name, description: "", inputSchema: { type: "object" } });
   return withTools(profile, [...new Set([...known, ...names])].map(tool));
@@ -48,6 +54,7 @@ export interface Telling {
 /** What an assistant thought, called and got back, as segments; words beside a call are a thought. */
 export function toldSegments(turn: readonly Message[], { profile, failed, specialStrings }: Telling): Segment[] {
   const clean = neutralFor(profile, { specialStrings });
+  const answers = new Map(turn.flatMap((message) => (message.role === "tool" ? [[message.toolCallId, message]] : [])));
   return turn.flatMap(({ content, reasoning, toolCalls = [] }) => {
     if (toolCalls.length === 0) return [];
     const thought = [reasoning, content].filter((text) => text?.trim()).join("\n\n");
@@ -56,7 +63,7 @@ export function toldSegments(turn: readonly Message[], { profile, failed, specia
       return tag ? [{ tag: tag.name, text: clean(writeCallBody(tag, text)), by: "model" }] : [];
     });
     const results = toolCalls.flatMap(({ id, name, arguments: text }): Segment[] => {
-      const answer = turn.find(({ role, toolCallId }) => role === "tool" && toolCallId === id);
+      const answer = answers.get(id);
       if (!answer) return [];
       const ok = !failed.has(id);
       const call = { tool: name, input: callArguments(text), ok, ms: 0, answeredBy: "client" as const };
@@ -68,24 +75,36 @@ export function toldSegments(turn: readonly Message[], { profile, failed, specia
   });
 }
 
-/** Names a turn by everything that user and assistant said up to its end. */
-export function turnKey(owner: string, messages: readonly Message[]): string {
-  const said = messages.filter(({ role, content }) => (role === "user" || role === "assistant") && content.trim());
-  return `turn_${fingerprint(JSON.stringify([owner, said.map(({ role, content }) => [role, content.trim()])]))}`;
+/** Names turns by everything that user and assistant said up to their end; each call adds what was said next. */
+export function turnNames(owner: string): (messages: readonly Message[]) => string {
+  let name = owner;
+  return (messages) => {
+    for (const { role, content } of messages)
+      if ((role === "user" || role === "assistant") && content.trim())
+        name = fingerprint(JSON.stringify([name, role, content.trim()]));
+    return `turn_${name}`;
+  };
 }
 
-/** Users' words and whole turns of the assistant; `recall` finds the chain of a turn that was made here. */
+/** Turns that are looked up, from the end; of those before, what the client sends is told. */
+const mostRecalled = 256;
+
+/** Users' words and whole turns of the assistant; `recall` finds the chain of a turn that was made here, by its name. */
 export async function toldHistory(
   messages: readonly Message[],
   telling: Telling,
-  recall: (upTo: readonly Message[]) => Promise<SuspendedChain | undefined>,
+  owner: string,
+  recall: (name: string) => Promise<SuspendedChain | undefined>,
 ): Promise<Message[]> {
   const { answer, observation: seen, tags } = telling.profile;
   const clean = neutralFor(telling.profile, telling);
   const calls = new Set(tags.flatMap(({ name, tool }) => (tool === undefined ? [] : [name])));
-  const history: Promise<Message>[] = [];
-  const show = async (turn: readonly Message[], upTo: readonly Message[]): Promise<Message> => {
-    const made = (await recall(upTo))?.trajectory.segments.filter(({ tag }) => calls.has(tag) || tag === seen);
+  const history: Message[] = [];
+  const nameOf = turnNames(owner);
+  const show = async (turn: readonly Message[], name: string, recent: boolean): Promise<Message> => {
+    const made = (recent ? await recall(name) : undefined)?.trajectory.segments.filter(
+      ({ tag }) => calls.has(tag) || tag === seen,
+    );
     const plain = turn.map(({ reasoning: _, ...message }) => message);
     const segments = made?.length ? made : toldSegments(plain, telling);
     const said = turn.flatMap(({ role, content, toolCalls }) => (role === "assistant" && !toolCalls && content) || []);
@@ -97,12 +116,13 @@ export async function toldHistory(
   for (let from = 0; from < messages.length; ) {
     let to = from + 1;
     const { role, content } = messages[from]!;
-    if (role === "user") history.push(Promise.resolve({ role, content }));
-    else if (role !== "system") {
+    if (role !== "user" && role !== "system")
       while (to < messages.length && /^(?:assistant|tool)$/.test(messages[to]!.role)) to++;
-      history.push(show(messages.slice(from, to), messages.slice(0, to)));
-    }
+    const turn = messages.slice(from, to);
+    const name = nameOf(turn);
+    if (role === "user") history.push({ role, content });
+    else if (role !== "system") history.push(await show(turn, name, messages.length - to < 2 * mostRecalled));
     from = to;
   }
-  return (await Promise.all(history)).filter(({ role, content }) => role === "user" || content !== "");
+  return history.filter(({ role, content }) => role === "user" || content !== "");
 }
