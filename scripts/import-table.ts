@@ -22,7 +22,7 @@ export const importTable: Record<string, readonly string[]> = {
   team: ["core", "base/count", "base/work", "language"],
   afm: ["core", "base", "language"],
   record: ["core", "base", "language"],
-  distill: ["core", "base", "language", "report"],
+  distill: ["core", "base", "language", "tasks", "report"],
   dataset: ["core", "base", "language", "tokenizers"],
   train: ["core", "base", "language", "chain", "dataset"],
   evaluate: ["core", "base", "chain", "team", "report"],

@@ -27,6 +27,9 @@ after(async () => {
   rmSync(folder, { recursive: true, force: true });
 });
 
+/** "One model answers 14 of 24 new questions (…) with 52 % of the team's tokens, $0.0014 instead of $0.0017 a right answer." */
+const result =
+  /One model answers (\d+) of \d+ new .* with (\d+) % of .* tokens, \$([\d.]+) instead of \$([\d.]+) a right/;
 const given = Object.fromEntries(Object.entries(process.env).filter(([name]) => !/OPENAI|_API_|^COA_|^HF_/.test(name)));
 
 for (const page of ["documents.md", "traces.md"]) {
@@ -36,6 +39,7 @@ for (const page of ["documents.md", "traces.md"]) {
       mkdirSync(here);
       // As `npm init -y` writes it.
       writeFileSync(join(here, "package.json"), '{ "private": true, "type": "commonjs" }\n');
+      const results: { right: number; share: number; own: number; team: number }[] = [];
       const env: NodeJS.ProcessEnv = { ...given, PATH: [dirname(process.execPath), given["PATH"]].join(delimiter) };
       for (const { line, commands, shown } of tutorialBlocks(join(root, "docs", "tutorials", page))) {
         let output = "";
@@ -54,7 +58,13 @@ for (const page of ["documents.md", "traces.md"]) {
         }
         if (shown !== undefined)
           assert.ok(shows(output, shown), `docs/tutorials/${page}:${line} shows something else:\n${output}`);
+        const [, right, share, own, team] = result.exec(output) ?? [];
+        if (right !== undefined) results.push({ right: +right, share: +share!, own: +own!, team: +team! });
       }
+      assert.equal(results.length, 1, "the page ends with one result");
+      const [{ right, share, own, team }] = results as [(typeof results)[number]];
+      assert.ok(right > 0, "the student answers questions that it has not seen");
+      assert.ok(share < 100 && own < team, "with fewer tokens and dollars than its teacher");
     });
   });
 }

@@ -1,13 +1,13 @@
 /** What the threads of a distillation do: a batch of lines judged, its outcomes ready to be sent and written. */
-import { readAllJsonl } from "../base/files/read-jsonl.ts";
-import { type Task, taskSchema } from "../core/task.ts";
+import type { Task } from "../core/task.ts";
+import { loadTasks } from "../tasks/benchmarks/load-tasks.ts";
 import type { RecordOutcome } from "./judge-record.ts";
 
 /** An outcome on its way between threads: the trajectory as the line it will be written as. */
 export type WireOutcome = Omit<RecordOutcome, "trajectory"> & { line?: string };
 
 export async function readTasks(files: readonly string[]): Promise<Task[]> {
-  const lists = await Promise.all(files.map((file) => readAllJsonl(file, taskSchema)));
+  const lists = await Promise.all(files.map((file) => loadTasks(file, { allowMissingGolds: true })));
   return lists.flat();
 }
 

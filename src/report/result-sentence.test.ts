@@ -20,10 +20,20 @@ interface Made {
   topology?: string;
   identity?: Record<string, unknown>;
   split?: string;
+  usd?: number;
 }
 
 /** An evaluation in which the first `right` tasks are answered. */
-function made({ system, right, of = 500, tokens, topology = "single", identity, split }: Made): StoredEvaluation {
+function made({
+  system,
+  right,
+  of = 500,
+  tokens,
+  topology = "single",
+  identity,
+  split,
+  usd = 0,
+}: Made): StoredEvaluation {
   const tasks = Array.from({ length: of }, (_, i) => defineTask({ id: `t${i}`, question: `${i}?`, answers: ["1"] }));
   const records = tasks.map(
     ({ id }, i): EvaluationRecord => ({
@@ -35,7 +45,7 @@ function made({ system, right, of = 500, tokens, topology = "single", identity, 
       answer: "1",
       grade: { correct: i < right, score: Number(i < right), reason: "" },
       ending: { reason: "answered" },
-      usage: { ...emptyUsage(), billedTokens: tokens, computedTokens: tokens, wallMs: 60 },
+      usage: { ...emptyUsage(), billedTokens: tokens, computedTokens: tokens, wallMs: 60, costUsd: usd },
       toolCalls: {},
       tokensByRole: {},
     }),
@@ -90,6 +100,17 @@ describe("resultSentence", () => {
     );
     assert.match(table, /^team .*scripted/m, "the time of programs is not shown as a team's");
     assert.doesNotMatch(table, /area under the curve/);
+  });
+
+  it("names dollars where both sides have a price", () => {
+    const priced = [
+      made({ system: "team", right: 40, of: 40, tokens: 900, topology: "handoff", usd: 0.0012 }),
+      made({ system: "m", right: 20, of: 40, tokens: 90, usd: 0.0001, identity: { learned: "sft" } }),
+    ];
+    assert.equal(
+      resultSentence(compareEvaluations(priced)),
+      "One model answers 50 % of 40 questions (the team 100 %) with 20 % of the team's tokens, $0.00020 instead of $0.0012 a right answer.",
+    );
   });
 
   it("names numbers instead of percentages where tasks are few, and no gain that chance explains", () => {

@@ -1,6 +1,6 @@
 /** What a comparison found, in one sentence: what one model answers, for how much of the team's tokens, and what its last training changed. */
 import type { Comparison, ComparisonRow, PairedComparison, Summary } from "./figures.ts";
-import { count, percent } from "./format-figures.ts";
+import { count, money, percent } from "./format-figures.ts";
 
 /** Below so many tasks a percentage alone promises too much: the numbers behind it are given. */
 const few = 30;
@@ -46,7 +46,9 @@ function teamPart(model: ComparisonRow, team: ComparisonRow | undefined): string
   const beside = ` (${name} ${shareAlone(team.summary)})`;
   if (spent === undefined) return beside;
   const digits = spent < 0.095 ? 1 : 0;
-  return `${beside} with ${percent(spent, digits).replace(".0 ", " ")} of ${isTeam ? "the team's" : `${name}'s`} tokens`;
+  const [own, theirs] = [model, team].map(({ summary }) => summary.perSuccess?.costUsd);
+  const paid = own && theirs ? `, ${money(own)} instead of ${money(theirs)} a right answer` : "";
+  return `${beside} with ${percent(spent, digits).replace(".0 ", " ")} of ${isTeam ? "the team's" : `${name}'s`} tokens${paid}`;
 }
 
 function shareAlone(summary: Summary): string {

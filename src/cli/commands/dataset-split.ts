@@ -4,15 +4,14 @@ import { z } from "zod";
 import { type JsonlWriter, openJsonl } from "../../base/files/open-jsonl.ts";
 import { readJsonl } from "../../base/files/read-jsonl.ts";
 import { UsageError } from "../../core/errors.ts";
+import { asObject } from "../../core/json-value.ts";
 import { type Side, splitExactly, splitKey, splitSide } from "../../dataset/split.ts";
+import { loadTasks } from "../../tasks/benchmarks/load-tasks.ts";
 import { defineCommand, oneInputFile } from "../command.ts";
 import { number, text, whole } from "../setting.ts";
 
-/** Trajectories and team runs name their task; a task is one. */
-const splittable = z.union([
-  z.looseObject({ id: z.string(), taskId: z.string(), session: z.string().optional() }),
-  z.looseObject({ id: z.string(), question: z.string(), session: z.string().optional() }),
-]);
+/** Trajectories and team runs name their task. */
+const splittable = z.looseObject({ id: z.string(), taskId: z.string(), session: z.string().optional() });
 
 export default defineCommand({
   name: "dataset split",
@@ -55,10 +54,15 @@ export default defineCommand({
       writers.set(side, session.closeAtEnd(await openJsonl(pathOf(side))));
       counts[side] = 0;
     }
+    // Questions of any form become tasks; everything else is read line by line.
+    const first = asObject((await readJsonl(file).next()).value);
+    const tasks =
+      first && !("taskId" in first) ? await loadTasks(file, { allowMissingGolds: true, signal }) : undefined;
+    const records = () => tasks ?? readJsonl(file, splittable, { signal });
     const keys: string[] = [];
-    if (exact) for await (const record of readJsonl(file, splittable, { signal })) keys.push(splitKey(record));
+    if (exact) for await (const record of records()) keys.push(splitKey(record));
     const chosen = splitExactly(keys, test, seed);
-    for await (const record of readJsonl(file, splittable, { signal })) {
+    for await (const record of records()) {
       const key = splitKey(record);
       const side = exact ? (chosen.has(key) ? "test" : "train") : splitSide(key, { validation, test, seed });
       await writers.get(side)!.append(record);

@@ -3,7 +3,7 @@ import { recordIn } from "../../base/files/record-kind.ts";
 import { writeFileAtomically } from "../../base/files/write-file.ts";
 import { chainHash } from "../../core/annotation.ts";
 import { UsageError } from "../../core/errors.ts";
-import { type Task, taskSchema } from "../../core/task.ts";
+import type { Task } from "../../core/task.ts";
 import { teamRunSchema } from "../../core/team-run.ts";
 import { trajectorySchema } from "../../core/trajectory.ts";
 import { readAnnotations } from "../../dataset/read-annotations.ts";
@@ -11,6 +11,7 @@ import { taskIndex } from "../../distill/task-index.ts";
 import { judgeGrader } from "../../graders/judges/judge-grader.ts";
 import { openaiCompatible } from "../../models/openai-compatible.ts";
 import { rightnessLine } from "../../report/comparison-table.ts";
+import { loadTasks } from "../../tasks/benchmarks/load-tasks.ts";
 import { type Recorded, recordedChain, recordedJudgePrompt, recordedTasks } from "../../tasks/recorded-tasks.ts";
 import { defineCommand, existingFiles, oneInputFile } from "../command.ts";
 import { list, text, toggle } from "../setting.ts";
@@ -49,7 +50,7 @@ export default defineCommand({
           )
         : await readAllJsonl(file, teamRunSchema, { signal });
     if (runs.length === 0) throw new UsageError(`no runs in ${file}`);
-    const given = (await Promise.all(values.tasks.map((path) => readAllJsonl(path, taskSchema)))).flat();
+    const given = (await Promise.all(values.tasks.map((path) => loadTasks(path, { allowMissingGolds: true })))).flat();
     const index = taskIndex(given);
     const ledger = await openLedger(settings.spending, session);
     const { model: name, baseUrl: baseURL } = settings.judge;

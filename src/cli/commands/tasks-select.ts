@@ -1,8 +1,7 @@
 import { openJsonl } from "../../base/files/open-jsonl.ts";
-import { readAllJsonl } from "../../base/files/read-jsonl.ts";
 import { UsageError } from "../../core/errors.ts";
 import type { System } from "../../core/system.ts";
-import { type Task, taskSchema } from "../../core/task.ts";
+import type { Task } from "../../core/task.ts";
 import { bareSystem } from "../../evaluate/bare-system.ts";
 import { openaiCompatible } from "../../models/openai-compatible.ts";
 import { loadTasks } from "../../tasks/benchmarks/load-tasks.ts";
@@ -53,7 +52,7 @@ export default defineCommand({
       needed: "an answer that is not judged would look like a hard task",
     });
     const { tasks } = graders;
-    const used = await Promise.all(values.exclude.map((path) => readAllJsonl(path, taskSchema)));
+    const used = await Promise.all(values.exclude.map((path) => loadTasks(path, { allowMissingGolds: true })));
     const { maxWithoutTools, minSolved, maxSolved = system === "team" ? 1 : 0.99 } = settings.tasks;
     // As RL samples: with the temperature of its rollouts.
     const sampled = { ...settings, model: { ...settings.model, temperature: 1 } };

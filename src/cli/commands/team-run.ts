@@ -1,12 +1,12 @@
 import { resolve } from "node:path";
 import { claimFile } from "../../base/files/claim-folder.ts";
 import { jsonlJournal } from "../../base/files/open-jsonl.ts";
-import { readAllJsonl, readJsonl } from "../../base/files/read-jsonl.ts";
+import { readJsonl } from "../../base/files/read-jsonl.ts";
 import { redactSecrets } from "../../base/redact/redact.ts";
 import { UsageError } from "../../core/errors.ts";
 import type { Grader } from "../../core/grader.ts";
 import type { Model } from "../../core/model.ts";
-import { type Task, taskSchema } from "../../core/task.ts";
+import type { Task } from "../../core/task.ts";
 import { type TeamRun, teamRunSchema } from "../../core/team-run.ts";
 import type { Tool } from "../../core/tool.ts";
 import { taskGrader } from "../../graders/grade-task.ts";
@@ -14,6 +14,7 @@ import { createWorld } from "../../lab/create-world.ts";
 import { realLabTools } from "../../lab/real-lab-tools.ts";
 import { scriptedSpecialists } from "../../lab/scripted-specialists.ts";
 import { labToolsByTask } from "../../lab/tools-by-task.ts";
+import { loadTasks } from "../../tasks/benchmarks/load-tasks.ts";
 import type { RolePlayer } from "../../team/role.ts";
 import { defaultTopology, runTeam } from "../../team/run-team.ts";
 import { runTeams } from "../../team/run-teams.ts";
@@ -110,7 +111,7 @@ export default defineCommand({
       return found.problems.length > 0 ? 1 : 0;
     }
     const file = oneInputFile(this, positionals, "a file of tasks");
-    const all = await readAllJsonl(file, taskSchema, { signal });
+    const all = await loadTasks(file, { allowMissingGolds: true, signal });
     if (all.length === 0) throw new UsageError(`no tasks in ${file}`);
     const tasks = shardOf(all, values.shard);
     const { seed, scripted } = values;

@@ -1,7 +1,9 @@
 import { join, relative } from "node:path";
 import { workspaceRoot } from "../../base/files/workspace.ts";
 import { UsageError } from "../../core/errors.ts";
+import { compareEvaluations } from "../../evaluate/compare-evaluations.ts";
 import { money } from "../../report/format-figures.ts";
+import { resultSentence } from "../../report/result-sentence.ts";
 import { defineCommand, onePositional, runLine } from "../command.ts";
 import { openFile } from "../open-file.ts";
 import { confirmed, type Output } from "../output.ts";
@@ -11,6 +13,7 @@ import { estimateText, tokensOf } from "../up/estimate.ts";
 import { lookAtInput, type UpInput } from "../up/look-at-input.ts";
 import { estimateFor, nextLines, otherStudents, runUp, spentSoFar, workFolder } from "../up/run-up.ts";
 import { planUp, typed, type UpStep } from "../up/up-plan.ts";
+import { readNamed } from "./eval-compare.ts";
 
 const examples = [
   "coa up docs/ --dry-run",
@@ -82,18 +85,24 @@ export default defineCommand({
     });
     out.endProgress();
     if (code !== 0) return code;
-    const next = nextLines(input, choices);
-    const report = steps.some(({ name }) => name === "report") ? join(folder, "report.html") : undefined;
+    const next = await nextLines(input, choices, steps);
+    const compared = steps.find(({ name }) => name === "report")?.args;
+    const report = compared && join(folder, "report.html");
+    // `eval compare <names> --title …`
+    const names = compared?.slice(2, compared.indexOf("--title")) ?? [];
+    const result = compared && resultSentence(compareEvaluations(await Promise.all(names.map(readNamed))));
     if (values.json)
       out.json({
         ...planned,
         spentUsd: (await spentSoFar(folder, price)).usd,
         measuredOn,
+        result,
         report,
         steps: steps.map(({ args }) => typed(args)),
         next,
       });
-    else out.print([...(report ? [`Measured on ${measuredOn}. The report: ${report}`] : []), ...next].join("\n"));
+    else
+      out.print([...(report ? [result, `Measured on ${measuredOn}. The report: ${report}`] : []), ...next].join("\n"));
     if (values.open && report) await openFile(report, out.note);
     return 0;
   },

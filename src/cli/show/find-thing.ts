@@ -10,6 +10,7 @@ import { readJsonl } from "../../base/files/read-jsonl.ts";
 import { type FileKind, fileKindOf } from "../../base/files/record-kind.ts";
 import { workspaceRoot } from "../../base/files/workspace.ts";
 import { UsageError } from "../../core/errors.ts";
+import { asObject } from "../../core/json-value.ts";
 import { openRunIndex } from "../../record/recordings/run-index.ts";
 import { holdsRecordings } from "../../record/recordings.ts";
 import { namedProfiles } from "../choose-profile.ts";
@@ -74,6 +75,7 @@ async function kindOf(path: string): Promise<Thing["kind"]> {
 async function fileKind(path: string): Promise<Thing["kind"]> {
   if (path.endsWith(".gguf")) return "model";
   if (/\.(?:ts|js|mjs|json)$/.test(path)) return "profile";
-  for await (const line of readJsonl(path)) return byRecord[fileKindOf(line)] ?? "lines";
+  for await (const line of readJsonl(path))
+    return byRecord[fileKindOf(line)] ?? (typeof asObject(line)?.["question"] === "string" ? "tasks" : "lines");
   return "lines";
 }

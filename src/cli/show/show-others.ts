@@ -4,10 +4,11 @@ import { readJson } from "../../base/files/read-json.ts";
 import { readAllJsonl } from "../../base/files/read-jsonl.ts";
 import { fileKindOf } from "../../base/files/record-kind.ts";
 import { UsageError } from "../../core/errors.ts";
-import { type Task, taskSchema } from "../../core/task.ts";
+import type { Task } from "../../core/task.ts";
 import type { Profile } from "../../language/profile.ts";
 import { systemPrompt } from "../../language/system-prompt.ts";
 import { benchmarks } from "../../tasks/benchmarks/benchmarks.ts";
+import { loadTasks } from "../../tasks/benchmarks/load-tasks.ts";
 import { loadIndex } from "../../tools/local-index/index-file.ts";
 import { snippetOf } from "../../tools/search/index-provider.ts";
 import { chooseProfile, namedProfiles } from "../choose-profile.ts";
@@ -58,7 +59,7 @@ export const showWorld: View = async (folder) => {
 
 /** Shows a file of tasks; an item is a task's id. */
 export const showTasks: View = async (file, { item, all }) => {
-  const tasks = await readAllJsonl(file, taskSchema);
+  const tasks = await loadTasks(file, { allowMissingGolds: true });
   const chosen = item === undefined ? tasks : tasks.filter(({ id }) => id === item);
   if (chosen.length === 0) throw new UsageError(`${file} has no task "${item}"`);
   const row = ({ id, family, question, answers }: Task) => [id, family ?? "", question, answers.join(" or ")];

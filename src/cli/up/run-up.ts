@@ -13,6 +13,7 @@ import { taskSchema } from "../../core/task.ts";
 import { teamRunSchema } from "../../core/team-run.ts";
 import { addUsage, callCost, emptyUsage } from "../../core/usage.ts";
 import { splitKey } from "../../dataset/split.ts";
+import { loadTasks } from "../../tasks/benchmarks/load-tasks.ts";
 import { duration } from "../output.ts";
 import { studentParameters } from "./choose.ts";
 import { type Estimate, estimateUp } from "./estimate.ts";
@@ -36,7 +37,7 @@ export async function estimateFor(input: UpInput, choices: UpChoices, price: Pri
   const { student, folder, tasks } = choices;
   const done = input.kind === "documents" ? await readAllJsonl(join(folder, "runs.jsonl"), teamRunSchema) : [];
   const usage = done.map((run) => run.usage).reduce(addUsage, emptyUsage());
-  const given = tasks === undefined ? undefined : (await readAllJsonl(tasks, taskSchema)).length;
+  const given = tasks === undefined ? undefined : (await loadTasks(tasks)).length;
   const written = await readAllJsonl(join(folder, "tasks.jsonl"), taskSchema);
   const bare = isBare(student);
   return estimateUp(input, {
@@ -124,7 +125,7 @@ export async function runUp(input: UpInput, choices: UpChoices, options: RunUpOp
     const first = before.findIndex(({ name }) => name === "split");
     const written = await runCommands(folder, before.slice(0, first), options);
     if (written !== 0) return { code: written, steps: before, measuredOn: "held-out questions" };
-    const tasks = await readAllJsonl(before[first]!.inputs[0]!, taskSchema);
+    const tasks = await loadTasks(before[first]!.inputs[0]!);
     const aside = Math.round(choices.heldOut * new Set(tasks.map(splitKey)).size);
     const counted = { ...choices, heldOut: aside || choices.heldOut };
     const [split] = planUp(input, counted).slice(first);
@@ -195,7 +196,8 @@ async function runCommands(
 /** A command ended with an exit code that is not 0, and has said why. */
 class CommandFailed extends Error {}
 
-export function nextLines(input: UpInput, choices: UpChoices): string[] {
+/** What can be typed now, as it stands: the first of the questions that training never saw is asked. */
+export async function nextLines(input: UpInput, choices: UpChoices, steps: readonly UpStep[]): Promise<string[]> {
   const { folder, tools, student } = choices;
   if (student.kind === "server" && !student.weightsHere)
     return [
@@ -203,8 +205,10 @@ export function nextLines(input: UpInput, choices: UpChoices): string[] {
     ];
   const model = join(folder, student.name, practises(input, choices) ? "rl" : "sft", "model");
   const given = toolFlags(input, join(folder, "runs.jsonl"), { tools });
+  const [test = ""] = steps.find(({ name }) => name === "split")?.outputs ?? [];
+  const [task] = await readAllJsonl(test, taskSchema);
   return [
-    `next: ${typed(words`ask … --model ${model} ${given}`)}`,
+    `next: ${typed(words`ask ${task?.question ?? "…"} --model ${model} ${given}`)}`,
     `next: ${typed(words`serve --model ${model} ${given}`)}`,
   ];
 }

@@ -247,6 +247,9 @@ function measure(input: UpInput, files: Files, choices: UpChoices): UpStep[] {
   const { runs, model, practised, report } = files;
   const tasks = measureOnTraining ? files.train : files.test;
   const title = `${input.name}: ${measureOnTraining ? "questions it was trained on" : "questions that training never saw"}`;
+  // Every row at the same prices: those of the student are the most that it could cost.
+  const at = spending.indexOf("--price");
+  const priced = at < 0 ? [] : spending.slice(at, at + 2);
   const live = input.kind === "traces" && tools.length === 0 ? "tools replayed from the recording" : "live tools";
   const row = (name: string, what: string, args: string[], ...inputs: string[]): UpStep => ({
     ...{ name: `${name}'s score`, what, inputs: [tasks, ...inputs], claims: true },
@@ -264,14 +267,14 @@ function measure(input: UpInput, files: Files, choices: UpChoices): UpStep[] {
     row(
       name,
       `${what}, with ${live}`,
-      words`--model ${folder} ${toolFlags(input, runs, choices)} ${limitsOf(student)} ${more}`,
+      words`--model ${folder} ${toolFlags(input, runs, choices)} ${limitsOf(student)} ${priced} ${more}`,
       weightsOf(folder),
       input.path,
     );
   const team = row(
     "team",
     "grade the recorded team on the questions set aside; nothing is run again",
-    words`--system recorded --runs ${runs}`,
+    words`--system recorded --runs ${runs} ${priced}`,
     runs,
   );
   if (!measurable(student)) return [team];

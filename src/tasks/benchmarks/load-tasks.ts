@@ -41,6 +41,7 @@ export interface TaskSource {
   publicTestsOnly: boolean;
 }
 
+/** The tasks of a file in any form that is known ([the forms](../../../docs/guide/tasks.md)). */
 export async function loadTasks(file: string, options: LoadOptions = {}): Promise<Task[]> {
   return (await loadBenchmark(file, options)).tasks;
 }
