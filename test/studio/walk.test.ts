@@ -1,6 +1,7 @@
 /** One walk through every screen of the studio, in a real browser, over a small workspace. */
 import assert from "node:assert/strict";
-import { rm } from "node:fs/promises";
+import { mkdir, rm, writeFile } from "node:fs/promises";
+import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import type { Browser } from "playwright-core";
 import { mhqaProfile } from "../../src/language/profiles.ts";
@@ -83,6 +84,28 @@ describe("a walk through the studio", { skip: noBrowser }, () => {
     await watched.page.locator(".files summary").click();
     assert.ok((await watched.page.locator(".files tbody tr").count()) >= 5);
     await accessible("overview");
+  });
+
+  it("shows rounds of improvement, and a page for each with its curve", async () => {
+    const point = { success: 0.98, loss: 0.01 };
+    const round = {
+      promote: true,
+      reasons: [],
+      sentence: "with 95 % confidence <b>different</b> in at most 5.0 %",
+      exam: { tasks: 300, live: 0.8, candidate: 0.9, loss: { value: -0.1, low: -0.15, high: 0.01 }, power: 0.9 },
+      tokens: { live: 3000, candidate: 1500, old: 5000 },
+      escalated: { live: 0.4, candidate: 0.1 },
+      facts: { number: 1, basis: "agreement", counts: { served: 600 }, learned: 90, guarded: 90, seconds: 240, auditTokens: 9e5 }, // biome-ignore format: one line
+      figures: { all: { escalated: 0.1 }, curve: [{ ...point, escalated: 0.4, billedTokens: 3000 }, { ...point, escalated: 0.1, billedTokens: 1500 }] }, // biome-ignore format: one line
+    };
+    await mkdir(join(folder, "switch", "rounds", "1"), { recursive: true });
+    await writeFile(join(folder, "switch", "rounds", "1", "decision.json"), JSON.stringify(round));
+    await visit(watched, "/rounds", "tbody tr");
+    await accessible("rounds");
+    await watched.page.locator("tbody a").click();
+    await watched.page.waitForSelector("figure circle");
+    assert.match(await watched.page.locator("article").innerText(), /<b>different<\/b>/);
+    await accessible("round");
   });
 
   it("lists, narrows, searches and saves a view, by mouse and by key", async () => {

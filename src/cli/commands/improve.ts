@@ -128,10 +128,11 @@ export default defineCommand({
     if (decision.promote && servingAfter(await readActs(root)).live !== resolve(candidate))
       await recordAct(root, { act: "promote", folder: resolve(candidate), why: `round ${number}` });
     const escalated = { live: fits.live.cascade?.figures.all.escalated ?? 1, candidate: fits.candidate.cascade?.figures.all.escalated ?? 1 }; // biome-ignore format: one line
-    await writeJson(at("decision.json"), { ...decision, escalated, facts });
     const fitted = fits.candidate.cascade;
+    const sentence = fitted && cascadeSentence(fitted);
+    await writeJson(at("decision.json"), { ...decision, escalated, facts, sentence, figures: fitted?.figures });
     if (values.json) out.json({ round: number, ...decision, escalated, facts, report: at("round.html") });
-    else out.print(roundText(number, decision, fitted && cascadeSentence(fitted), relative(".", at("round.html"))));
+    else out.print(roundText(number, decision, sentence, relative(".", at("round.html"))));
     return decision.promote ? 0 : 1;
   },
 });

@@ -11,6 +11,8 @@ import { readAllJsonl } from "../../base/files/read-jsonl.ts";
 import type { Trajectory } from "../../core/trajectory.ts";
 import { runEvaluation } from "../../evaluate/run-evaluation.ts";
 import { taskGrader } from "../../graders/grade-task.ts";
+import type { StudioContext } from "../../studio/api/reader.ts";
+import { type RoundView, readRounds } from "../../studio/api/rounds-reader.ts";
 
 const folder = await realpath(await mkdtemp(join(tmpdir(), "coa-switching-")));
 process.chdir(folder);
@@ -105,6 +107,8 @@ describe("switching over, from the command line", () => {
     assert.deepEqual([await statusOf("rounds/2"), await statusOf("afm-lab-2m")], ["live", "retired"]);
     const decision = JSON.parse(await readFile(".coa/switch/rounds/2/decision.json", "utf8"));
     assert.ok(decision.escalated.candidate < decision.escalated.live && decision.facts.learned > 0, JSON.stringify(decision)); // biome-ignore format: one line
+    const shown = await readRounds(new URLSearchParams(), { home: join(folder, ".coa") } as StudioContext);
+    assert.deepEqual((shown as RoundView[]).map(({ facts, promote, figures }) => [facts.number, promote, (figures?.curve.length ?? 0) > 0]), [[2, true, true], [1, false, false]]); // biome-ignore format: one line
     const cascade = JSON.parse(await readFile(".coa/switch/rounds/2/sft/model/cascade.json", "utf8"));
     assert.deepEqual([cascade.basis, cascade.calibration.level], ["agreement", 1 / 6]);
 

@@ -8,6 +8,7 @@ import { readFacets, readItems, readLines, readText } from "./item-readers.ts";
 import { readOverview } from "./overview-reader.ts";
 import type { Reader } from "./reader.ts";
 import { readReview } from "./review-reader.ts";
+import { readRounds } from "./rounds-reader.ts";
 import { readFolders } from "./stage-folders.ts";
 import { readScore, readTokensOf } from "./tokens-reader.ts";
 import { readStepRollouts, readTrainings } from "./training-readers.ts";
@@ -33,5 +34,6 @@ export const readers: Readonly<Record<string, Reader>> = {
   matrix: readMatrix,
   compare: readCompare,
   review: readReview,
+  rounds: readRounds,
   views: readViews,
 };

@@ -8,6 +8,7 @@ import { MatrixScreen } from "./matrix-screen.tsx";
 import { OverviewScreen } from "./overview-screen.tsx";
 import { PlayScreen } from "./play-screen.tsx";
 import { ReviewScreen } from "./review-screen.tsx";
+import { RoundsScreen } from "./rounds-screen.tsx";
 import { RunScreen } from "./run-screen.tsx";
 import { TokensScreen } from "./tokens-screen.tsx";
 import { TrainingScreen } from "./training-screen.tsx";
@@ -39,6 +40,8 @@ export const screens: readonly Screen[] = [
   { route: "/training/:folder", title: "Training", show: TrainingScreen },
   { route: "/evaluations", title: "Evaluations", show: MatrixScreen, nav: "Evaluations", key: "e" },
   { route: "/compare/:task", title: "One task", show: CompareScreen },
+  { route: "/rounds", title: "Rounds", show: RoundsScreen, nav: "Rounds" },
+  { route: "/rounds/:round", title: "Round", show: RoundsScreen },
   { route: "/play", title: "Playground", show: PlayScreen, nav: "Playground", key: "p" },
   { route: "/review", title: "Review", show: ReviewScreen, nav: "Review", key: "v" },
 ];
