@@ -7,20 +7,7 @@ import { UsageError } from "../core/errors.ts";
 import type { ChatTool } from "../core/model.ts";
 import { type Tool, toolJsonSchema } from "../core/tool.ts";
 import { callsInText } from "../language/team-moves.ts";
-import {
-  codeInstructions,
-  coderInstructions,
-  managerInstructions,
-  pageReaderInstructions,
-  plannerInstructions,
-  readerInstructions,
-  reflectorInstructions,
-  searcherInstructions,
-  searchInstructions,
-  solverInstructions,
-  specialistInstructions,
-  verifierInstructions,
-} from "./instructions.ts";
+import * as told from "./instructions.ts";
 
 export interface TeamMember {
   /** Unique; the manager calls it by this name. */
@@ -41,89 +28,49 @@ const owners: Readonly<Record<string, string>> = {
   code: "code",
 };
 
+const ownTools = (tools: readonly Tool[], role: string) =>
+  tools.filter((tool) => (owners[tool.name] ?? "specialist") === role);
+
 /** The standard team over these tools: an agent per kind of work that the tools allow. */
 export function standardTeam(tools: readonly Tool[]): TeamMember[] {
-  const of = (role: string) => tools.filter((tool) => (owners[tool.name] ?? "specialist") === role);
-  const workers: TeamMember[] = [
-    {
-      name: "search_agent",
-      role: "search",
-      purpose: "Searches for pages about one subject and reports the most promising addresses.",
-      instructions: searchInstructions,
-      tools: of("search"),
-    },
-    {
-      name: "reader_agent",
-      role: "reader",
-      purpose: "Reads the page at an address and reports what it says about what you ask.",
-      instructions: readerInstructions,
-      tools: of("reader"),
-    },
-    {
-      name: "code_agent",
-      role: "code",
-      purpose: "Writes and runs a short program and reports its result.",
-      instructions: codeInstructions,
-      tools: of("code"),
-    },
-    {
-      name: "specialist_agent",
-      role: "specialist",
-      purpose: "Uses the other tools of the team and reports what they gave.",
-      instructions: specialistInstructions,
-      tools: of("specialist"),
-    },
-  ].filter((member) => member.tools.length > 0);
+  const member = (name: string, role: keyof typeof told.purposes, instructions: string): TeamMember => {
+    return { name, role, purpose: told.purposes[role], instructions, tools: ownTools(tools, role) };
+  };
   return [
-    {
-      name: "manager",
-      role: "manager",
-      purpose: "Plans, delegates and answers.",
-      instructions: managerInstructions,
-      tools: [],
-    },
-    ...workers,
-    {
-      name: "reflector",
-      role: "reflector",
-      purpose: "Judges the work so far. Call it when results conflict, a step failed, or the work goes in circles.",
-      instructions: reflectorInstructions,
-      tools: [],
-    },
-    {
-      name: "verifier",
-      role: "verifier",
-      purpose: "Checks a proposed answer.",
-      instructions: verifierInstructions,
-      tools: [],
-    },
+    member("manager", "manager", told.managerInstructions),
+    ...[
+      member("search_agent", "search", told.searchInstructions),
+      member("reader_agent", "reader", told.readerInstructions),
+      member("code_agent", "code", told.codeInstructions),
+      member("specialist_agent", "specialist", told.specialistInstructions),
+    ].filter((worker) => worker.tools.length > 0),
+    member("reflector", "reflector", told.reflectorInstructions),
+    member("verifier", "verifier", told.verifierInstructions),
   ];
 }
 
 /** How a call of a tool is written as text, for models that know no other way. */
 function howToCall(tool: Tool): string {
   const [first = "input", ...rest] = Object.keys(toolJsonSchema(tool).properties ?? {});
-  if (first === "code" || rest.includes("code")) {
-    return callsInText.program;
-  }
+  if (first === "code" || rest.includes("code")) return callsInText.program;
   return `${tool.description} ${callsInText.line}${tool.name}(${first}="...")`;
 }
 
 /** A team that small models can play: a planner, a worker per kind of tool, a verifier, each in its turn. */
 export function smallTeam(tools: readonly Tool[]): TeamMember[] {
   const worker = (name: string, role: string, instructions: string): TeamMember => {
-    const own = tools.filter((tool) => (owners[tool.name] ?? "specialist") === role);
+    const own = ownTools(tools, role);
     return { name, role, purpose: "", instructions: [instructions, ...own.map(howToCall)].join("\n\n"), tools: own };
   };
   return [
-    { name: "planner", role: "planner", purpose: "", instructions: plannerInstructions, tools: [] },
+    { name: "planner", role: "planner", purpose: "", instructions: told.plannerInstructions, tools: [] },
     ...[
-      worker("searcher", "search", searcherInstructions),
-      worker("reader", "reader", pageReaderInstructions),
-      worker("coder", "code", coderInstructions),
-      worker("specialist", "specialist", specialistInstructions),
+      worker("searcher", "search", told.searcherInstructions),
+      worker("reader", "reader", told.pageReaderInstructions),
+      worker("coder", "code", told.coderInstructions),
+      worker("specialist", "specialist", told.specialistInstructions),
     ].filter((member) => member.tools.length > 0),
-    { name: "verifier", role: "verifier", purpose: "", instructions: solverInstructions, tools: [] },
+    { name: "verifier", role: "verifier", purpose: "", instructions: told.solverInstructions, tools: [] },
   ];
 }
 

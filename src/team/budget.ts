@@ -26,41 +26,30 @@ export class BudgetSpent extends CoaError {
 
 /** A meter for one run. `now` and `startedAt` are in milliseconds. */
 export function createMeter(budget: TeamBudget, now: () => number, startedAt: number) {
-  let modelCalls = 0;
-  let toolCalls = 0;
-  let tokens = 0;
-  let costUsd = 0;
-  const inTime = () => {
-    if (budget.wallMs !== undefined && now() - startedAt >= budget.wallMs)
-      throw new BudgetSpent("wallMs", budget.wallMs);
+  const used = { modelCalls: 0, toolCalls: 0, tokens: 0, costUsd: 0, wallMs: 0 };
+  const check = (...limits: (keyof TeamBudget)[]) => {
+    if (budget.wallMs !== undefined) used.wallMs = now() - startedAt;
+    for (const limit of ["wallMs" as const, ...limits])
+      if (used[limit] >= (budget[limit] ?? Infinity)) throw new BudgetSpent(limit, budget[limit]!);
   };
   return {
     /** Reserves one model call; returns how many tokens it may write. */
     startModelCall(promptTokens: number, wantedTokens: number) {
-      inTime();
-      if (budget.modelCalls !== undefined && modelCalls >= budget.modelCalls) {
-        throw new BudgetSpent("modelCalls", budget.modelCalls);
-      }
-      if (budget.costUsd !== undefined && costUsd >= budget.costUsd) throw new BudgetSpent("costUsd", budget.costUsd);
-      let completion = wantedTokens;
-      if (budget.tokens !== undefined) {
-        completion = Math.min(wantedTokens, budget.tokens - tokens - promptTokens);
-        if (completion <= 0) throw new BudgetSpent("tokens", budget.tokens);
-        tokens += promptTokens + completion;
-      }
-      modelCalls++;
+      check("modelCalls", "costUsd");
+      const { tokens = Infinity } = budget;
+      const completion = Math.min(wantedTokens, tokens - used.tokens - promptTokens);
+      if (completion <= 0) throw new BudgetSpent("tokens", tokens);
+      used.tokens += promptTokens + completion;
+      used.modelCalls++;
       return completion;
     },
     endModelCall(reserved: number, spent: { tokens: number; costUsd: number }) {
-      if (budget.tokens !== undefined) tokens += spent.tokens - reserved;
-      costUsd += spent.costUsd;
+      used.tokens += spent.tokens - reserved;
+      used.costUsd += spent.costUsd;
     },
     startToolCall() {
-      inTime();
-      if (budget.toolCalls !== undefined && toolCalls >= budget.toolCalls) {
-        throw new BudgetSpent("toolCalls", budget.toolCalls);
-      }
-      toolCalls++;
+      check("toolCalls");
+      used.toolCalls++;
     },
   };
 }

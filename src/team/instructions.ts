@@ -3,6 +3,17 @@
  * by messages, so that a member's instructions stay the same over a run and prefix caches hold.
  */
 
+/** What each role can do, in one sentence, as the manager is told. */
+export const purposes = {
+  manager: "Plans, delegates and answers.",
+  search: "Searches for pages about one subject and reports the most promising addresses.",
+  reader: "Reads the page at an address and reports what it says about what you ask.",
+  code: "Writes and runs a short program and reports its result.",
+  specialist: "Uses the other tools of the team and reports what they gave.",
+  reflector: "Judges the work so far. Call it when results conflict, a step failed, or the work goes in circles.",
+  verifier: "Checks a proposed answer.",
+};
+
 export const managerInstructions = `You are the manager of a small team that answers one question. You do not search, read or compute yourself: you plan, delegate and decide.
 
 How you work:
