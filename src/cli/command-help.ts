@@ -7,10 +7,10 @@ import { groups, type Setting, shortFlags } from "./setting.ts";
 import { type SectionName, sections, settingAt } from "./settings/index.ts";
 
 /** Help of one command: what it does, its flags in groups, examples, where its other settings are listed. */
-export function commandHelp(command: Command, options: Options): string {
-  const rows = Object.entries(options).map(([name, option]) => ({
+export function commandHelp(name: string, command: Command, options: Options): string {
+  const rows = Object.entries(options).map(([flag, option]) => ({
     group: option.group ?? "input",
-    ...row(name, option),
+    ...row(flag, option),
   }));
   const width = Math.min(34, Math.max(...rows.map(({ flag }) => flag.length)) + 2);
   const blocks = groups
@@ -24,7 +24,7 @@ export function commandHelp(command: Command, options: Options): string {
     );
   const { reads = [] } = command;
   return [
-    `coa ${command.name}${command.arguments ? ` ${command.arguments}` : ""}`,
+    `coa ${name}${command.arguments ? ` ${command.arguments}` : ""}`,
     command.summary,
     ...blocks,
     ["Examples:", ...command.examples.map((example) => `  ${example}`)].join("\n"),
@@ -73,7 +73,7 @@ export function settingsHelp(names: readonly string[]): string {
 }
 
 /** The error for a flag that a command does not have, with what was probably meant: another flag, or a setting. */
-export function unknownFlag({ name: command, reads = [] }: Command, flag: string, options: Options): UsageError {
+export function unknownFlag(name: string, { reads = [] }: Command, flag: string, options: Options): UsageError {
   const setting = flag.replace(/-(\w)/g, (_, letter: string) => letter.toUpperCase());
   const section = reads.find((one) => settingAt(one, setting) !== undefined);
   const near = nearestName(flag, Object.keys(options));
@@ -83,7 +83,7 @@ export function unknownFlag({ name: command, reads = [] }: Command, flag: string
       : near === undefined
         ? "."
         : `: did you mean --${near}?`;
-  return new UsageError(`coa ${command} has no flag --${flag}${meant} See: coa ${command} --help`);
+  return new UsageError(`coa ${name} has no flag --${flag}${meant} See: coa ${name} --help`);
 }
 
 /** Help over all commands: the overview by stage, the verbs of a group, and which command was probably meant. */

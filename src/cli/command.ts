@@ -39,9 +39,18 @@ export interface Invocation<O extends Options, S extends SectionName = never> {
   session: Session;
 }
 
+/** What a command prints at its end: one JSON value with `--json`, otherwise text on stdout and notes on stderr. */
+export interface Done {
+  /** Or a promise of it. */
+  json: unknown;
+  text?: string | readonly string[];
+  /** For the person at the terminal: what to do next. */
+  notes?: readonly string[];
+  /** 0 done (by default), 1 failed. */
+  code?: number;
+}
+
 export interface Command<O extends Options = Options, S extends SectionName = SectionName> {
-  /** `ask`, or `dataset build` for a verb of a group. */
-  name: string;
   summary: string;
   /** What follows the name: `<tasks.jsonl>`, `[task]`, `<file…>`. Without it, nothing may follow. */
   arguments?: string;
@@ -49,8 +58,8 @@ export interface Command<O extends Options = Options, S extends SectionName = Se
   options: O;
   reads?: readonly S[];
   hides?: readonly string[];
-  /** 0 done, 1 failed, 2 wrong usage. */
-  run(invocation: Invocation<O, S>): Promise<number>;
+  /** What it prints at its end, or its exit code where it has printed: 0 done, 1 failed, 2 wrong usage. */
+  run(invocation: Invocation<O, S>): Promise<Done | number>;
 }
 
 /** Commands by name, each loaded when it is called. */
@@ -101,6 +110,7 @@ function parsed(options: Options): ParseArgsOptionsConfig {
 
 /** Parses the flags and runs the command. */
 async function runCommand(
+  name: string,
   command: Command,
   args: readonly string[],
   out: Output,
@@ -119,34 +129,49 @@ async function runCommand(
     });
   } catch (error) {
     const flag = /^Unknown option '--(?:no-)?([^']+)'/.exec((error as Error).message)?.[1];
-    if (flag !== undefined) throw unknownFlag(command, flag, options);
-    throw new UsageError(`${(error as Error).message.split(". ")[0]}. See: coa ${command.name} --help`);
+    if (flag !== undefined) throw unknownFlag(name, command, flag, options);
+    throw new UsageError(`${(error as Error).message.split(". ")[0]}. See: coa ${name} --help`);
   }
   if (typed.values["help"]) {
-    out.print(commandHelp(command, options));
+    out.print(commandHelp(name, command, options));
     return 0;
   }
   const { positionals } = typed;
-  checkPositionals(command, positionals);
+  checkPositionals(name, command, positionals);
   const values = Object.fromEntries(
-    Object.entries(options).map(([name, option]) => {
-      const value = typed.values[name];
-      return [name, value === undefined ? option.default : readSetting(option, value, `--${name}`)];
+    Object.entries(options).map(([flag, option]) => {
+      const value = typed.values[flag];
+      return [flag, value === undefined ? option.default : readSetting(option, value, `--${flag}`)];
     }),
   );
-  const unread = command.name === "init" ? [] : unreadFiles();
+  const unread = name === "init" ? [] : unreadFiles();
   if (unread.length > 0) out.note(`not read: ${unread.join(", ")}. To make this folder a workspace: coa init`);
-  const settings = readSettings(command, typed.values, await loadConfig());
+  const settings = readSettings({ ...command, name }, typed.values, await loadConfig());
   const skipped = (bad: BadLine) => out.note(`skipped ${bad.file}:${bad.line}: ${bad.message}`);
   return readingWith({ onBad: values["skip-bad"] ? skipped : "throw", onTorn: skipped }, () =>
-    inSession({ note: out.note, signal }, (session) =>
-      command.run({ values: values as never, settings, positionals, out, signal, session, commands }),
-    ),
+    inSession({ note: out.note, signal }, async (session) => {
+      const invocation = { values: values as never, settings, positionals, out, signal, session, commands };
+      const done = await command.run(invocation).catch((error: unknown) => {
+        if (!(error instanceof MissingArgument)) throw error;
+        throw new UsageError(`coa ${name} needs ${error.message}. Example: ${command.examples[0]}`);
+      });
+      return typeof done === "number" ? done : printDone(done, out, values["json"] === true);
+    }),
   );
 }
 
+async function printDone({ json, text = [], notes = [], code = 0 }: Done, out: Output, asJson: boolean) {
+  out.endProgress();
+  if (asJson) out.json(await json);
+  else {
+    for (const line of [text].flat()) out.print(line);
+    for (const note of notes) out.note(note);
+  }
+  return code;
+}
+
 /** Refuses words that a command does not take: one that ignores a name would act on something else. */
-function checkPositionals({ name, arguments: taken = "" }: Command, positionals: readonly string[]): void {
+function checkPositionals(name: string, { arguments: taken = "" }: Command, positionals: readonly string[]): void {
   const most = /…|\.\.\./.test(taken) ? Number.POSITIVE_INFINITY : (taken.match(/<[^>]*>|\[[^\]]*\]/g) ?? []).length;
   if (positionals.length <= most) return;
   const takes = most === 0 ? "no argument" : `${most === 1 ? "one argument" : `${most} arguments`} (${taken})`;
@@ -169,28 +194,22 @@ export async function runLine(
 ): Promise<number> {
   const name = findCommand(args, commands);
   const { default: command } = await commands[name]!.load();
-  return runCommand(command, args.slice(name.split(" ").length), out, signal, commands);
+  return runCommand(name, command, args.slice(name.split(" ").length), out, signal, commands);
 }
 
-/** Commands show these where something is missing. */
-type Named = Pick<Command, "name" | "examples">;
-
-/** The usage error of a command that was given too little: what it needs, and an example. */
-export function missingArgument(command: Named, what: string): UsageError {
-  return new UsageError(`coa ${command.name} needs ${what}. Example: ${command.examples[0]}`);
-}
+/** A command was given too little; its name and an example are added where it is run. */
+export class MissingArgument extends UsageError {}
 
 /** The single positional argument, or a usage error that shows an example. */
-export function onePositional(command: Named, positionals: readonly string[], what: string): string {
-  const [first] = positionals;
-  if (first === undefined) throw missingArgument(command, what);
+export function onePositional([first]: readonly string[], what: string): string {
+  if (first === undefined) throw new MissingArgument(what);
   return first;
 }
 
 /** The single positional argument as a file that is there: readers of JSONL take a missing file for an empty one. */
-export function oneInputFile(...args: Parameters<typeof onePositional>): string {
-  const file = onePositional(...args);
-  if (!existsSync(file)) throw new UsageError(`${file} does not exist: coa ${args[0].name} needs ${args[2]}`);
+export function oneInputFile(positionals: readonly string[], what: string): string {
+  const file = onePositional(positionals, what);
+  if (!existsSync(file)) throw new UsageError(`${file} does not exist: give ${what}`);
   return file;
 }
 

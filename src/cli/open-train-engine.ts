@@ -11,7 +11,7 @@ import { tokenizerFingerprint } from "../core/fingerprint.ts";
 import { asObject } from "../core/json-value.ts";
 import type { Model } from "../core/model.ts";
 import type { Tokenizer } from "../core/tokenizer.ts";
-import { missingArgument } from "./command.ts";
+import { MissingArgument } from "./command.ts";
 import { findModel } from "./find-model.ts";
 import type { Section } from "./settings/index.ts";
 
@@ -36,23 +36,16 @@ interface Training {
 }
 
 /** The folder of `--model`: weights to train here, or the tokenizer of a server's model. */
-export async function findTrainFolder(
-  model: string | undefined,
-  { kind }: EngineSettings,
-  command: { name: string; examples: readonly string[] },
-): Promise<string> {
+export async function findTrainFolder(model: string | undefined, { kind }: EngineSettings): Promise<string> {
   const far = kind === "tinker";
   if (!model)
-    throw missingArgument(
-      command,
+    throw new MissingArgument(
       `${far ? "the tokenizer of the server's model" : "a model to start from"}: --model <folder>`,
     );
   if (far) return model;
   const found = await findModel({ name: model }, { lab: false });
   if (found.kind !== "folder")
-    throw new UsageError(
-      `${model} is not a model folder: coa ${command.name} trains weights here; for a server give --engine tinker`,
-    );
+    throw new UsageError(`${model} is not a model folder: weights are trained here; for a server give --engine tinker`);
   return found.folder;
 }
 

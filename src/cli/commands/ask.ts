@@ -19,7 +19,6 @@ import { text, toggle, whole } from "../setting.ts";
 import type { Section, Settings } from "../settings/index.ts";
 
 export default defineCommand({
-  name: "ask",
   summary:
     "Let one model play the whole team: it plans, calls tools, reflects, checks and answers, live in the terminal.",
   arguments: '["question"…]',

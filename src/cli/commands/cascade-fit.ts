@@ -13,7 +13,7 @@ import { cascadeHtml, cascadeSentence, cascadeText } from "../../switch/cascade-
 import { fitCascade, splitPairs } from "../../switch/fit-cascade.ts";
 import { readPairs, type TeamAnswers } from "../../switch/pairs.ts";
 import { fitsBefore, rememberFit } from "../../switch/spent.ts";
-import { defineCommand, missingArgument } from "../command.ts";
+import { defineCommand, MissingArgument } from "../command.ts";
 import { findModelFolder, knownModels } from "../find-model.ts";
 import { text } from "../setting.ts";
 import { readNamed } from "./eval-compare.ts";
@@ -25,7 +25,6 @@ const examples = [
 ];
 
 export default defineCommand({
-  name: "cascade fit",
   summary:
     "Learn from the same tasks, answered by the model and by the team, when the model may answer: at most so many points are lost, with a stated confidence.",
   arguments: "<evaluation of the model> <evaluation or runs of the team>",
@@ -39,7 +38,7 @@ export default defineCommand({
   reads: ["judge", "grader"],
   async run({ values, settings, positionals, out, session }) {
     const [own, other] = positionals;
-    if (own === undefined || other === undefined) throw missingArgument(this, "an evaluation of the model and one of the team"); // biome-ignore format: one refusal
+    if (own === undefined || other === undefined) throw new MissingArgument("an evaluation of the model and one of the team"); // biome-ignore format: one refusal
     const promise = { maxLoss: shareOf(values["max-loss"], "--max-loss"), confidence: shareOf(values.confidence, "--confidence") }; // biome-ignore format: one promise
     const evaluation = await readNamed(own);
     const identity = evaluation.identity ?? {};

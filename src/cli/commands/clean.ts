@@ -8,29 +8,28 @@ import { megabytes } from "../output.ts";
 import { toggle } from "../setting.ts";
 
 export default defineCommand({
-  name: "clean",
   summary:
     "Delete what the workspace can do without: checkpoints of finished trainings, caches, expired responses. Never recordings, datasets, models or evaluations.",
   examples: ["coa clean --dry-run", "coa clean"],
   options: {
     "dry-run": toggle("Show what would be deleted, and delete nothing"),
   },
-  async run({ values, out }) {
+  async run({ values }) {
     const root = workspaceRoot();
     const found = existsSync(root) ? await findRemovable(root) : [];
     const dryRun = values["dry-run"];
     if (!dryRun) await removeAll(found);
     const responses = await cleanServed(`${root}/serve`, dryRun);
     const bytes = found.reduce((sum, one) => sum + one.bytes, 0);
-    if (values.json) out.json({ root, deleted: !dryRun, found, bytes, responses });
-    else {
-      for (const one of found)
-        out.print(`${megabytes(one.bytes).padStart(10)}  ${one.what}: ${relative(root, one.path)}`);
-      if (responses > 0) out.print(`${String(responses).padStart(10)}  expired or deleted responses`);
-      out.print(`${dryRun ? "would free" : "freed"} ${megabytes(bytes)}`);
-      if (dryRun && bytes + responses > 0) out.note("next: coa clean");
-    }
-    return 0;
+    return {
+      json: { root, deleted: !dryRun, found, bytes, responses },
+      text: [
+        ...found.map((one) => `${megabytes(one.bytes).padStart(10)}  ${one.what}: ${relative(root, one.path)}`),
+        ...(responses > 0 ? [`${String(responses).padStart(10)}  expired or deleted responses`] : []),
+        `${dryRun ? "would free" : "freed"} ${megabytes(bytes)}`,
+      ],
+      notes: dryRun && bytes + responses > 0 ? ["next: coa clean"] : [],
+    };
   },
 });
 

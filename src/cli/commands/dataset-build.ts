@@ -11,7 +11,7 @@ import { builtInProfiles } from "../../language/profiles.ts";
 import { loadTokenizer } from "../../tokenizers/load-tokenizer.ts";
 import { trainTokenizer } from "../../tokenizers/train-tokenizer.ts";
 import { namedProfiles } from "../choose-profile.ts";
-import { defineCommand, existingFiles, missingArgument } from "../command.ts";
+import { defineCommand, existingFiles, MissingArgument } from "../command.ts";
 import { number, readSetting, text, whole } from "../setting.ts";
 
 const examples = [
@@ -21,7 +21,6 @@ const examples = [
 ];
 
 export default defineCommand({
-  name: "dataset build",
   summary: "Turn trajectories into a dataset: token ids with an exact loss mask, the tokenizer, and a manifest.",
   arguments: "<trajectories.jsonl…>",
   examples,
@@ -34,7 +33,7 @@ export default defineCommand({
   },
   reads: ["dataset"],
   async run({ values, settings, positionals, out, signal }) {
-    if (positionals.length === 0) throw missingArgument(this, "trajectories");
+    if (positionals.length === 0) throw new MissingArgument("trajectories");
     const { annotations } = values;
     existingFiles(annotations === undefined ? positionals : [...positionals, annotations]);
     if (!values.out) throw new UsageError("name the folder of the dataset: --out <folder>");
@@ -66,21 +65,21 @@ export default defineCommand({
       signal,
       onProgress: out.progress,
     });
-    out.endProgress();
-    if (values.json) out.json({ folder: values.out, ...manifest, badLines: bad });
-    else {
-      const share = Math.round((100 * manifest.tokens.trained) / manifest.tokens.all);
-      out.print(`${manifest.examples} examples, ${manifest.tokens.all} tokens (${share} % trained) in ${values.out}`);
-      for (const [reason, count] of Object.entries(manifest.dropped)) out.print(`dropped ${count}: ${reason}`);
-      for (const [name, count] of excluded) out.print(`left out ${count}: taught by ${name}`);
-      if (manifest.annotations) out.print(annotationLine(manifest.annotations));
-      if (manifest.cut > 0) out.print(`cut ${manifest.cut} at a segment border`);
-      out.note(
+    const share = Math.round((100 * manifest.tokens.trained) / manifest.tokens.all);
+    return {
+      json: { folder: values.out, ...manifest, badLines: bad },
+      text: [
+        `${manifest.examples} examples, ${manifest.tokens.all} tokens (${share} % trained) in ${values.out}`,
+        ...Object.entries(manifest.dropped).map(([reason, count]) => `dropped ${count}: ${reason}`),
+        ...[...excluded].map(([name, count]) => `left out ${count}: taught by ${name}`),
+        ...(manifest.annotations ? [annotationLine(manifest.annotations)] : []),
+        ...(manifest.cut > 0 ? [`cut ${manifest.cut} at a segment border`] : []),
+      ],
+      notes: [
         `next: coa train sft ${values.out} --model ${values.tokenizer ?? "<folder>"}, or coa show ${values.out} 0`,
-      );
-      for (const line of bad) out.note(`skipped ${line.file}:${line.line}: ${line.message}`);
-    }
-    return 0;
+        ...bad.map((line) => `skipped ${line.file}:${line.line}: ${line.message}`),
+      ],
+    };
   },
 });
 

@@ -17,7 +17,6 @@ const isConversation = (format: ExportFormat) => ["chat", "verl-sft", "openai-to
 const names = Object.entries(exportFormats).map(([name, { about }]) => `${name} (${about})`);
 
 export default defineCommand({
-  name: "dataset export",
   examples: [
     "coa dataset export chains.jsonl --format llama-factory --out data",
     "coa dataset export chains.jsonl --format trl --tokenizer ./Qwen2.5-3B --out data",
@@ -35,8 +34,8 @@ export default defineCommand({
     split: text("Name of the split, for RL rows", { default: "train", valueName: "name", group: "output" }),
   }, // biome-ignore format: one flag a line
   reads: ["dataset"],
-  async run({ values, settings, positionals, out, signal }) {
-    const file = oneInputFile(this, positionals, "a JSONL file");
+  async run({ values, settings, positionals, signal }) {
+    const file = oneInputFile(positionals, "a JSONL file");
     const { format } = values;
     if (!format) throw new UsageError(`--format takes ${anyOf(Object.keys(exportFormats))}`);
     if (resolve(file) === resolve(values.out, `${values.name}.jsonl`))
@@ -67,11 +66,7 @@ export default defineCommand({
       signal,
     });
     for (const [name, count] of excluded) result.skipped[`taught by ${name}`] = count;
-    if (values.json) out.json(result);
-    else {
-      out.print(`${result.rows} rows in ${result.files.join(", ")}`);
-      for (const [reason, count] of Object.entries(result.skipped)) out.print(`left out ${count}: ${reason}`);
-    }
-    return 0;
+    const leftOut = Object.entries(result.skipped).map(([reason, count]) => `left out ${count}: ${reason}`);
+    return { json: result, text: [`${result.rows} rows in ${result.files.join(", ")}`, ...leftOut] };
   },
 });

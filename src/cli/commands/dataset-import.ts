@@ -2,7 +2,7 @@ import { importChains } from "../../afm/import-chains.ts";
 import { openJsonl } from "../../base/files/open-jsonl.ts";
 import type { Trajectory } from "../../core/trajectory.ts";
 import { chooseProfile } from "../choose-profile.ts";
-import { defineCommand, existingFiles, missingArgument } from "../command.ts";
+import { defineCommand, existingFiles, MissingArgument } from "../command.ts";
 import { text } from "../setting.ts";
 
 const examples = [
@@ -11,7 +11,6 @@ const examples = [
 ];
 
 export default defineCommand({
-  name: "dataset import",
   summary:
     "Read chains that are published as text (instruction, input, output) into trajectories, and list what does not parse.",
   arguments: "<file…>",
@@ -23,7 +22,7 @@ export default defineCommand({
   reads: ["dataset"],
   hides: ["exclude-teacher"],
   async run({ values, settings, positionals, out, signal, session }) {
-    if (positionals.length === 0) throw missingArgument(this, "files");
+    if (positionals.length === 0) throw new MissingArgument("files");
     existingFiles(positionals);
     const profile = values.profile === undefined ? undefined : await chooseProfile(values.profile);
     const writer = session.closeAtEnd(await openJsonl<Trajectory>(values.out));
@@ -36,15 +35,12 @@ export default defineCommand({
         onProgress: (done) => done % 200 === 0 && out.progress({ stage: `reading ${file}`, done }),
       });
     }
-    out.endProgress();
-    if (values.json) out.json({ out: values.out, files: reports });
-    else {
-      for (const [file, report] of Object.entries(reports)) {
-        out.print(`${file}: ${report.imported} of ${report.rows} chains in ${values.out}`);
-        for (const [reason, count] of Object.entries(report.refused)) out.print(`  left out ${count}: ${reason}`);
-        for (const [rule, count] of Object.entries(report.violations)) out.print(`  ${count} break the rule ${rule}`);
-      }
-    }
-    return Object.values(reports).some(({ imported }) => imported > 0) ? 0 : 1;
+    const text = Object.entries(reports).flatMap(([file, report]) => [
+      `${file}: ${report.imported} of ${report.rows} chains in ${values.out}`,
+      ...Object.entries(report.refused).map(([reason, count]) => `  left out ${count}: ${reason}`),
+      ...Object.entries(report.violations).map(([rule, count]) => `  ${count} break the rule ${rule}`),
+    ]);
+    const code = Object.values(reports).some(({ imported }) => imported > 0) ? 0 : 1;
+    return { json: { out: values.out, files: reports }, text, code };
   },
 });

@@ -14,7 +14,6 @@ import { number, text, whole } from "../setting.ts";
 const splittable = z.looseObject({ id: z.string(), taskId: z.string(), session: z.string().optional() });
 
 export default defineCommand({
-  name: "dataset split",
   examples: [
     "coa dataset split chains.jsonl --validation 0.05",
     "coa dataset split tasks.jsonl --validation 0.1 --test 0.1 --seed 7",
@@ -32,8 +31,8 @@ export default defineCommand({
     seed: whole("Another seed gives another split", { default: 0, min: 0, valueName: "n" }),
     out: text("Where to write (default: beside the file)", { valueName: "folder", group: "output" }),
   },
-  async run({ values, positionals, out, signal, session }) {
-    const file = oneInputFile(this, positionals, "a JSONL file");
+  async run({ values, positionals, signal, session }) {
+    const file = oneInputFile(positionals, "a JSONL file");
     const { validation, test, seed } = values;
     const exact = test >= 1;
     if (exact && (validation > 0 || !Number.isInteger(test)))
@@ -69,8 +68,6 @@ export default defineCommand({
       counts[side]!++;
     }
     const files = sides.map((side) => ({ side, file: pathOf(side), records: counts[side]! }));
-    if (values.json) out.json(files);
-    else for (const one of files) out.print(`${one.side}: ${one.records} in ${one.file}`);
-    return 0;
+    return { json: files, text: files.map((one) => `${one.side}: ${one.records} in ${one.file}`) };
   },
 });

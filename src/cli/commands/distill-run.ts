@@ -12,7 +12,7 @@ import { readTasks } from "../../distill/judge-batch.ts";
 import { reportText } from "../../report/distill-text.ts";
 import { loadTokenizer } from "../../tokenizers/load-tokenizer.ts";
 import { chooseProfile } from "../choose-profile.ts";
-import { defineCommand, existingFiles, missingArgument } from "../command.ts";
+import { defineCommand, existingFiles, MissingArgument } from "../command.ts";
 import { confirmed } from "../output.ts";
 import type { Session } from "../session.ts";
 import { choice, list, text, toggle, whole } from "../setting.ts";
@@ -28,7 +28,6 @@ const examples = [
 ];
 
 export default defineCommand({
-  name: "distill run",
   summary:
     "Turn team runs (or chains) into chains worth learning from: convert, filter, sample, report. Resumes by itself.",
   arguments: "<runs.jsonl, traces or folders…>",
@@ -46,7 +45,7 @@ export default defineCommand({
   hides: ["lab"],
   async run({ values, settings, positionals, out, signal, session }) {
     const { distill: how, chain } = settings;
-    if (positionals.length === 0) throw missingArgument(this, "team runs");
+    if (positionals.length === 0) throw new MissingArgument("team runs");
     if (!values.out) throw new UsageError("name the folder of the result: --out <folder>");
     const tasksFiles = existingFiles(values.tasks);
     existingFiles([...positionals, ...how.filters]);
@@ -96,18 +95,17 @@ export default defineCommand({
     });
     out.endProgress();
     await writeJson(join(values.out, "profile.json"), profile);
-    if (values.json) out.json({ ...report, unreadable });
-    else {
-      out.print(reportText(report));
-      const chains = join(values.out, "trajectories.jsonl");
-      out.print(`\n${chains}`);
-      if (report.written > 0)
-        out.note(`next: coa dataset build ${chains} --tokenizer <model folder> --out .coa/dataset`);
-    }
+    const chains = join(values.out, "trajectories.jsonl");
     const ungraded = report.stages.find(({ name }) => name === "correctness")?.reasons["nothing to grade by"] ?? 0;
     if (ungraded > 0)
       out.note(`${ungraded} runs had nothing to grade by: give --tasks <file>, or --assume-right to keep them`);
-    return report.written > 0 ? 0 : 1;
+    return {
+      json: { ...report, unreadable },
+      text: [reportText(report), `\n${chains}`],
+      notes:
+        report.written > 0 ? [`next: coa dataset build ${chains} --tokenizer <model folder> --out .coa/dataset`] : [],
+      code: report.written > 0 ? 0 : 1,
+    };
   },
 });
 

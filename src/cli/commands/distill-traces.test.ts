@@ -9,7 +9,7 @@ import { type Trajectory, trajectorySchema } from "../../core/trajectory.ts";
 import { trajectoryToSequence } from "../../dataset/trajectory-to-example.ts";
 import type { OutcomeRecord } from "../../distill/distill-report.ts";
 import { trainTokenizer } from "../../tokenizers/train-tokenizer.ts";
-import { readSettings } from "../command.ts";
+import { type Done, readSettings } from "../command.ts";
 import type { Output } from "../output.ts";
 import distillRun from "./distill-run.ts";
 
@@ -54,31 +54,24 @@ await writeFile(
 );
 
 async function run(args: Record<string, unknown>): Promise<{ code: number; json: Record<string, unknown> }> {
-  let json: Record<string, unknown> = {};
   const nothing = () => {};
-  const out = {
-    print: nothing,
-    note: nothing,
-    progress: nothing,
-    endProgress: nothing,
-    isTTY: false,
-    json: (value: unknown) => (json = value as typeof json),
-  };
+  const out = { print: nothing, note: nothing, progress: nothing, endProgress: nothing, isTTY: false };
   const { set = [], ...flags } = args;
   const defaults = Object.fromEntries(
     Object.entries(distillRun.options ?? {}).flatMap(([name, { default: value }]: [string, { default?: unknown }]) =>
       value === undefined ? [] : [[name, value]],
     ),
   );
-  const values = { ...defaults, json: true, ...flags } as never;
-  const code = await distillRun.run({
-    values,
-    settings: readSettings(distillRun, { set: ["distill.workers=0", ...(set as string[])] }, {}),
+  const sets = ["distill.workers=0", ...(set as string[])];
+  const done = await distillRun.run({
+    values: { ...defaults, ...flags } as never,
+    settings: readSettings({ name: "distill run", ...distillRun }, { set: sets }, {}),
     positionals: [traces],
     out: out as unknown as Output,
     signal: new AbortController().signal,
   } as never);
-  return { code: code as number, json };
+  const { code = 0, json } = done as Done;
+  return { code, json: json as Record<string, unknown> };
 }
 
 describe("from a folder of traces to chains", () => {

@@ -16,11 +16,10 @@ export interface Finding {
 }
 
 export default defineCommand({
-  name: "doctor",
   summary: "Check what works on this machine, what is missing, and how to get it.",
   examples: ["coa doctor", "coa doctor --json"],
   options: {},
-  async run({ values, out, signal }) {
+  async run({ out, signal }) {
     const findings = [
       versions(),
       await engine(),
@@ -29,16 +28,12 @@ export default defineCommand({
       await endpoint(signal),
       await disk(),
     ];
-    if (values.json) out.json({ version: packageVersion(), findings });
-    else {
-      const rows = findings.map((finding) => [
-        finding.ok ? out.style("green", "ok") : out.style("yellow", "--"),
-        finding.what,
-        finding.remedy ? `${finding.detail} (${finding.remedy})` : finding.detail,
-      ]);
-      out.print(table(rows));
-    }
-    return 0;
+    const rows = findings.map((finding) => [
+      finding.ok ? out.style("green", "ok") : out.style("yellow", "--"),
+      finding.what,
+      finding.remedy ? `${finding.detail} (${finding.remedy})` : finding.detail,
+    ]);
+    return { json: { version: packageVersion(), findings }, text: table(rows) };
   },
 });
 

@@ -9,7 +9,7 @@ import { taskGrader } from "../../graders/grade-task.ts";
 import { comparisonTable } from "../../report/comparison-table.ts";
 import type { Comparison } from "../../report/figures.ts";
 import { loadTokenizer } from "../../tokenizers/load-tokenizer.ts";
-import { defineCommand, missingArgument } from "../command.ts";
+import { defineCommand, MissingArgument } from "../command.ts";
 import { openFile, openFlag } from "../open-file.ts";
 import { text } from "../setting.ts";
 
@@ -45,7 +45,6 @@ const examples = [
 ];
 
 export default defineCommand({
-  name: "eval compare",
   summary:
     "Compare evaluations on the same tasks: one sentence, one table, one HTML report. The first team is the baseline; without a team, the first named.",
   arguments: "<evaluation> <other>…",
@@ -57,7 +56,7 @@ export default defineCommand({
     open: openFlag,
   }, // biome-ignore format: one flag a line
   async run({ values, positionals, out }) {
-    if (positionals.length < 2) throw missingArgument(this, "two evaluations or more");
+    if (positionals.length < 2) throw new MissingArgument("two evaluations or more");
     const evaluations = await Promise.all(positionals.map(readNamed));
     const comparison: Comparison = {
       ...compareEvaluations(evaluations),
@@ -67,12 +66,7 @@ export default defineCommand({
     const file = values.html ?? (await openWorkspace()).path("evals", `${names.join("-vs-")}.html`);
     const title = values.title ?? names.join(" vs ");
     await writeFile(file, await comparisonReport(evaluations, comparison, { title }));
-    if (values.json) out.json({ ...comparison, report: file });
-    else {
-      out.print(comparisonTable(comparison));
-      out.print(`\nreport: ${file}`);
-    }
     if (values.open) await openFile(file, out.note);
-    return 0;
+    return { json: { ...comparison, report: file }, text: [comparisonTable(comparison), `\nreport: ${file}`] };
   },
 });

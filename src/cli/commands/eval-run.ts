@@ -16,7 +16,6 @@ const examples = [
 ];
 
 export default defineCommand({
-  name: "eval run",
   summary: "Run a system on tasks and grade it. Started again under the same name, it resumes.",
   arguments: "<tasks>",
   examples,
@@ -34,7 +33,7 @@ export default defineCommand({
   hides: ["bare", "topology", "role", "judge", "choose", "max-usd"],
   async run({ values, settings, positionals, out, signal, session }) {
     const { eval: how } = settings;
-    const file = oneInputFile(this, positionals, "a file of tasks");
+    const file = oneInputFile(positionals, "a file of tasks");
     const { seed } = values;
     const { tasks: loaded, source } = await loadBenchmark(file, {
       benchmark: how.benchmark,
@@ -78,13 +77,8 @@ export default defineCommand({
       signal,
       onProgress: out.progress,
     });
-    out.endProgress();
-    if (values.json) out.json({ folder, ...summary });
-    else {
-      out.print(evaluationText(summary));
-      out.print(`everything is in ${folder}; compare with: coa eval compare ${system.name} <other>`);
-    }
-    return 0;
+    const where = `everything is in ${folder}; compare with: coa eval compare ${system.name} <other>`;
+    return { json: { folder, ...summary }, text: [evaluationText(summary), where] };
   },
 });
 

@@ -22,7 +22,6 @@ interface Line {
 }
 
 export default defineCommand({
-  name: "grade",
   summary: `Grade answers: JSONL { gold, answer } on stdin, JSONL { correct, reason } on stdout. Kinds: ${taskKinds.join(", ")}.`,
   arguments: "<kind>",
   examples,
@@ -31,7 +30,7 @@ export default defineCommand({
   },
   reads: ["judge", "grader"],
   async run({ values, settings, positionals, out, signal, session }) {
-    const kind = onePositional(this, positionals, "a kind") as TaskKind;
+    const kind = onePositional(positionals, "a kind") as TaskKind;
     if (!taskKinds.includes(kind))
       throw new UsageError(`there is no grader "${kind}"; there are: ${taskKinds.join(", ")}`);
     const { scorer } = values;

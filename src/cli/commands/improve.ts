@@ -25,7 +25,7 @@ import { type FitResult, fitCascade } from "../../switch/fit-cascade.ts";
 import { gatherLeftovers, type Leftovers } from "../../switch/leftovers.ts";
 import { agreementPair, type Pair, readChains } from "../../switch/pairs.ts";
 import { readActs, recordAct, servingAfter } from "../../switch/registry.ts";
-import { defineCommand, missingArgument, runLine } from "../command.ts";
+import { defineCommand, MissingArgument, runLine } from "../command.ts";
 import { text, whole } from "../setting.ts";
 import { settingArguments } from "../settings/index.ts";
 import { shareOf } from "./cascade-fit.ts";
@@ -33,7 +33,6 @@ import { openGrader } from "./eval-grading.ts";
 import { insideOf } from "./up.ts";
 
 export default defineCommand({
-  name: "improve",
   summary:
     "One round of improvement from what production left: learn from what the old system had to answer, fit the cascade anew on fresh traffic, and promote the new model only if it is not worse and cheaper. Started again, it resumes.",
   arguments: "<kept chains> <recorded runs of the old system>",
@@ -47,7 +46,7 @@ export default defineCommand({
   reads: ["improve", "chain", "tools", "distill", "judge", "grader"],
   async run({ values, settings, positionals, out, signal, session, commands }) {
     const [kept, runs] = positionals;
-    if (kept === undefined || runs === undefined) throw missingArgument(this, "kept chains and recorded runs");
+    if (kept === undefined || runs === undefined) throw new MissingArgument("kept chains and recorded runs");
     const { tasks: exam } = values;
     if (exam === undefined)
       throw new UsageError("coa improve needs an exam that nothing is trained on: --tasks <file>");

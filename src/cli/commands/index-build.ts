@@ -4,7 +4,6 @@ import { documentIndexFolder } from "../document-index.ts";
 import { text } from "../setting.ts";
 
 export default defineCommand({
-  name: "index build",
   summary:
     "Build a search index from a folder of HTML, Markdown, text, PDF, Word or JSONL files, or from one such file.",
   arguments: "<corpus>",
@@ -18,7 +17,7 @@ export default defineCommand({
     out: text("Where to put it (default: in the workspace, under the corpus's name)", { valueName: "folder", group: "output" }),
   }, // biome-ignore format: one flag a line
   async run({ values, settings, positionals, out, signal }) {
-    const corpus = onePositional(this, positionals, "a corpus");
+    const corpus = onePositional(positionals, "a corpus");
     const folder = values.out ?? (await documentIndexFolder(corpus));
     const started = performance.now();
     const { baseUrl, ...how } = settings.index;
@@ -29,17 +28,17 @@ export default defineCommand({
       onProgress: (done) => out.progress({ stage: "index", done }),
       signal,
     });
-    out.endProgress();
     const seconds = (performance.now() - started) / 1000;
     const { documentCount, termCount, bytes, skipped } = report;
-    if (values.json) out.json({ folder, ...report, skipped: skipped.length, problems: skipped, seconds });
-    else {
-      const size = `${(bytes / 2 ** 20).toFixed(1)} MB in ${seconds.toFixed(1)} s`;
-      out.print(`${documentCount} passages, ${termCount} words, ${size}: ${folder}`);
-      if (skipped.length > 0) out.print(`${skipped.length} could not be read and are named above`);
-      const docs = values.out === undefined ? `--docs ${corpus}` : `--index ${folder}`;
-      out.note(`next: coa show ${folder} "…", or coa ask ${docs} "…"`);
-    }
-    return 0;
+    const size = `${(bytes / 2 ** 20).toFixed(1)} MB in ${seconds.toFixed(1)} s`;
+    const docs = values.out === undefined ? `--docs ${corpus}` : `--index ${folder}`;
+    return {
+      json: { folder, ...report, skipped: skipped.length, problems: skipped, seconds },
+      text: [
+        `${documentCount} passages, ${termCount} words, ${size}: ${folder}`,
+        ...(skipped.length > 0 ? [`${skipped.length} could not be read and are named above`] : []),
+      ],
+      notes: [`next: coa show ${folder} "…", or coa ask ${docs} "…"`],
+    };
   },
 });

@@ -59,14 +59,13 @@ const templates = {
 };
 
 export default defineCommand({
-  name: "init",
   summary:
     "Start a project in this folder: a workspace, a configuration, a .env for the model's address. Overwrites nothing.",
   examples: ["coa init", "coa init --template traces"],
   options: {
     template: choice(Object.keys(templates) as (keyof typeof templates)[], "Also an example to begin with: documents, traces of an agent, or a client of a server"),
   }, // biome-ignore format: one flag a line
-  async run({ values, out }) {
+  async run({ values }) {
     const workspace = await openWorkspace();
     await markInitialised();
     const made: string[] = [];
@@ -94,15 +93,17 @@ export default defineCommand({
       await writeFile(".gitignore", ".env\n.coa/\nnode_modules/\n", { flag: "wx" });
       made.push(".gitignore");
     }
-    if (values.json) out.json({ workspace: workspace.root, made, kept });
-    else {
-      out.print(`workspace: ${workspace.root}`);
-      for (const file of made) out.print(`made ${file}`);
-      for (const file of kept) out.print(`left ${file} as it is`);
-      out.note(
+    const { root } = workspace;
+    return {
+      json: { workspace: root, made, kept },
+      text: [
+        `workspace: ${root}`,
+        ...made.map((file) => `made ${file}`),
+        ...kept.map((file) => `left ${file} as it is`),
+      ],
+      notes: [
         `next: ${template?.next ?? "coa doctor, then coa up <folder of documents or traces> --dry-run; without a model: coa quickstart"}`,
-      );
-    }
-    return 0;
+      ],
+    };
   },
 });

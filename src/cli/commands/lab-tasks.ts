@@ -8,7 +8,6 @@ import { defineCommand } from "../command.ts";
 import { choice, list, text, whole } from "../setting.ts";
 
 export default defineCommand({
-  name: "lab tasks",
   summary: "Write tasks about a made-up world, with answers that can be checked, or the world itself.",
   examples: [
     "coa lab tasks --seed 7 --count 500 --out tasks.jsonl",
@@ -38,13 +37,9 @@ export default defineCommand({
     const families = family.length > 0 ? (family as Family[]) : undefined;
     const tasks = worldTasks(world, { count, families, seed: taskSeed });
     const lines = tasks.map((task) => JSON.stringify(task)).join("\n");
-    if (values.out) {
-      await writeFile(values.out, `${lines}\n`);
-      if (values.json) out.json({ file: values.out, tasks: tasks.length });
-      else out.print(`${tasks.length} tasks in ${values.out}`);
-    } else if (values.json) out.json(tasks);
-    else out.print(lines);
-    return 0;
+    if (!values.out) return { json: tasks, text: lines };
+    await writeFile(values.out, `${lines}\n`);
+    return { json: { file: values.out, tasks: tasks.length }, text: `${tasks.length} tasks in ${values.out}` };
   },
 });
 

@@ -11,11 +11,10 @@ import { ggufTokenizer } from "../../engines/embedded/files/gguf-tokenizer.ts";
 import { loadModelFolder, saveModelFolder } from "../../engines/embedded/files/model-folder.ts";
 import { mergedParameters } from "../../engines/embedded/lora/adapter.ts";
 import { readAdapterArchive } from "../../engines/tinker/checkpoint-files.ts";
-import { defineCommand, missingArgument } from "../command.ts";
+import { defineCommand, MissingArgument } from "../command.ts";
 import { text } from "../setting.ts";
 
 export default defineCommand({
-  name: "model convert",
   summary: "Copy a model into another format: a Hugging Face folder, or a .gguf file for llama.cpp.",
   arguments: "<from> <to>",
   examples: [
@@ -31,7 +30,7 @@ export default defineCommand({
   }, // biome-ignore format: one flag a line
   async run({ values, positionals, out, session }) {
     const [from, to] = positionals;
-    if (!from || !to) throw missingArgument(this, "two paths: from where, and to where");
+    if (!from || !to) throw new MissingArgument("two paths: from where, and to where");
     const toGguf = to.endsWith(".gguf");
     const types = toGguf ? (["f32", "f16", "q8_0"] as const) : (["f32", "f16", "bf16"] as const);
     const type = types.find((name) => name === values.type);
@@ -41,9 +40,10 @@ export default defineCommand({
       );
     if (from.endsWith(".gguf") && !toGguf && !values.adapter) {
       await ggufToFolder(from, to, { type: type as "f32" | "f16" | "bf16" });
-      if (values.json) out.json({ from, to, type, tokenizer: true });
-      else out.print(`${to} written as ${type}, with the tokenizer of ${from}`);
-      return 0;
+      return {
+        json: { from, to, type, tokenizer: true },
+        text: `${to} written as ${type}, with the tokenizer of ${from}`,
+      };
     }
     // A GGUF file goes by way of a folder, so that its tokenizer comes along.
     const temporary = from.endsWith(".gguf") ? await mkdtemp(join(tmpdir(), "coa-convert-")) : undefined;
@@ -81,8 +81,6 @@ export default defineCommand({
       );
     }
     if (!tokenizer) out.note(`${from} has no tokenizer here; ${to} has none either`);
-    if (values.json) out.json({ from, to, type, tokenizer });
-    else out.print(`${to} written as ${type}`);
-    return 0;
+    return { json: { from, to, type, tokenizer }, text: `${to} written as ${type}` };
   },
 });

@@ -9,7 +9,6 @@ import { defineCommand, onePositional } from "../command.ts";
 import { text, toggle, whole } from "../setting.ts";
 
 export default defineCommand({
-  name: "model new",
   examples: [
     "coa model new .coa/models/fresh --tokenizer .coa/tokenizer --hidden 128 --layers 4 --heads 4",
     "coa model new tiny --vocabulary 512 --hidden 64 --layers 2 --heads 2 --set newModel.architecture=llama",
@@ -27,8 +26,8 @@ export default defineCommand({
     seed: whole("Seed of the weights", { default: 0, min: 0, valueName: "n", group: "model" }),
     replace: toggle("Replace a model that the folder holds", { group: "output" }),
   }, // biome-ignore format: one flag a line
-  async run({ values, settings, positionals, out }) {
-    const folder = onePositional(this, positionals, "a folder to write");
+  async run({ values, settings, positionals }) {
+    const folder = onePositional(positionals, "a folder to write");
     if (existsSync(join(folder, "config.json")) && !values.replace)
       throw new UsageError(`${folder} holds a model already: choose another folder, or replace it with --replace`);
     if (values.tokenizer && !existsSync(join(values.tokenizer, "tokenizer.json")))
@@ -61,11 +60,10 @@ export default defineCommand({
       },
     );
     const count = parameterCount(config);
-    if (values.json) out.json({ folder, parameters: count, vocabulary: vocabularySize, seed });
-    else {
-      out.print(`${folder}: ${architecture}, ${count.toLocaleString("en")} parameters, seed ${seed}`);
-      out.note(`next: coa train sft <dataset> --model ${folder}`);
-    }
-    return 0;
+    return {
+      json: { folder, parameters: count, vocabulary: vocabularySize, seed },
+      text: `${folder}: ${architecture}, ${count.toLocaleString("en")} parameters, seed ${seed}`,
+      notes: [`next: coa train sft <dataset> --model ${folder}`],
+    };
   },
 });

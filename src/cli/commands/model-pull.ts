@@ -5,7 +5,6 @@ import { megabytes } from "../output.ts";
 import { text, toggle } from "../setting.ts";
 
 export default defineCommand({
-  name: "model pull",
   examples: [
     "coa model pull Qwen/Qwen2.5-0.5B-Instruct",
     "coa model pull Qwen/Qwen3-0.6B@main --out ./qwen3",
@@ -19,9 +18,7 @@ export default defineCommand({
     "tokenizer-only": toggle("Leave the weights out, for a model that is trained on a server"),
   }, // biome-ignore format: one flag a line
   async run({ values, positionals, out, signal }) {
-    const [name = "", revision = "main"] = onePositional(this, positionals, "the name of a model on the hub").split(
-      "@",
-    );
+    const [name = "", revision = "main"] = onePositional(positionals, "the name of a model on the hub").split("@");
     const folder = values.out ?? (await openWorkspace()).path("models", name.split("/").at(-1)!);
     const pulled = await pullModel(name, folder, {
       endpoint: process.env["HF_ENDPOINT"],
@@ -31,18 +28,14 @@ export default defineCommand({
       onProgress: out.progress,
       signal,
     });
-    out.endProgress();
-    if (values.json) out.json(pulled);
-    else {
-      const how = pulled.present
-        ? "is here already"
-        : `${pulled.files.length} files, ${megabytes(pulled.bytes)}, checked`;
-      out.print(`${folder}: ${how}`);
-      out.print(
-        `${name} at ${pulled.revision}; licence: ${pulled.license ?? "not stated: see its page before you use it"}`,
-      );
-      out.note(`next: coa show ${folder}, or coa up <folder> --student ${folder}`);
-    }
-    return 0;
+    const how = pulled.present
+      ? "is here already"
+      : `${pulled.files.length} files, ${megabytes(pulled.bytes)}, checked`;
+    const licence = pulled.license ?? "not stated: see its page before you use it";
+    return {
+      json: pulled,
+      text: [`${folder}: ${how}`, `${name} at ${pulled.revision}; licence: ${licence}`],
+      notes: [`next: coa show ${folder}, or coa up <folder> --student ${folder}`],
+    };
   },
 });

@@ -18,7 +18,6 @@ import { text } from "../setting.ts";
 import { shareOf } from "./cascade-fit.ts";
 
 export default defineCommand({
-  name: "promote",
   summary:
     "Make a model live, or give it a share of the conversations as a canary; coa serve --model live follows at once. Without a model: list every model with its lineage, evaluations, cascade and status.",
   arguments: "[model]",

@@ -10,7 +10,6 @@ import { duration, type Output } from "../output.ts";
 import { choice, text, toggle, whole } from "../setting.ts";
 
 export default defineCommand({
-  name: "quickstart",
   summary: "Run every stage on this machine: a team works, one small model learns to do the same, both are compared.",
   examples: [
     "coa quickstart",
@@ -48,17 +47,16 @@ export default defineCommand({
       onStage: (event) => show(event, out),
       signal,
     });
-    if (values.json) out.json({ size, seed, imperfect, ...result });
-    else {
-      out.print(result.table);
-      out.print(`The whole report: ${result.report}`);
-      out.print(`next: coa ask --model ${result.model} --lab 7`);
-      out.print(`next: coa studio ${result.folder}`);
-      out.print(
+    return {
+      json: { size, seed, imperfect, ...result },
+      text: [
+        result.table,
+        `The whole report: ${result.report}`,
+        `next: coa ask --model ${result.model} --lab 7`,
+        `next: coa studio ${result.folder}`,
         "the same with a real model: npm start -- --real SmolLM2-135M-Instruct.Q4_1.gguf (docs/guide/real-models.md)",
-      );
-    }
-    return 0;
+      ],
+    };
   },
 });
 

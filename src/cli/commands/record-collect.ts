@@ -5,7 +5,6 @@ import { keysOf, portFlag } from "../serve-flags.ts";
 import { recordingsFolder } from "./record-options.ts";
 
 export default defineCommand({
-  name: "record collect",
   summary:
     "One port for the traces your system already sends: OTLP (JSON and protobuf), LangSmith, OpenAI Agents. What the proxy saw of the same calls is joined with them.",
   examples: [

@@ -22,7 +22,6 @@ const examples = [
 ];
 
 export default defineCommand({
-  name: "record import",
   summary: `Turn recordings, or files of other systems, into team runs: ${Object.keys(importFormats).join(", ")}. Several files may hold parts of one trace; without a file, the workspace's recordings.`,
   arguments: "[file or folder…]",
   examples,
@@ -63,14 +62,17 @@ export default defineCommand({
       throw new UsageError(`there are no recordings in ${paths[0]} yet. Record with: coa record proxy --to <server>`);
     if (unpriced.size > 0) out.note(`no price for ${[...unpriced].join(", ")}: counted as 0`);
     for (const { file, reason } of unreadable) out.note(`not a trace: ${file}: ${reason}`);
-    if (values.json) out.json(summaries);
-    else {
-      if (count <= 3) for (const run of few) out.print(`${runTree(run, out.width)}\n`);
-      out.print(`${count} runs, ${refused} of them not for training${values.out ? `, written to ${values.out}` : ""}`);
-    }
-    if (!values.json && values.out && count > 0)
-      out.note(`next: coa tasks recorded ${values.out}, or coa up ${values.out} --dry-run`);
-    return count > 0 ? 0 : 1;
+    const written = values.out ? `, written to ${values.out}` : "";
+    return {
+      json: summaries,
+      text: [
+        ...(count <= 3 ? few.map((run) => `${runTree(run, out.width)}\n`) : []),
+        `${count} runs, ${refused} of them not for training${written}`,
+      ],
+      notes:
+        values.out && count > 0 ? [`next: coa tasks recorded ${values.out}, or coa up ${values.out} --dry-run`] : [],
+      code: count > 0 ? 0 : 1,
+    };
   },
 });
 

@@ -14,7 +14,6 @@ const examples = [
 ];
 
 export default defineCommand({
-  name: "record proxy",
   summary:
     "An address in front of your model server (OpenAI, Anthropic, Gemini, Ollama) that records every call, replays recordings, or keeps to a budget. Point your app's base URL at it; add /r/<run> to keep runs apart.",
   examples,

@@ -9,7 +9,7 @@ import { callsToRuns } from "../../record/calls-to-runs.ts";
 import { type RecordingProxy, startProxy } from "../../record/proxy/start-proxy.ts";
 import { resolveItems } from "../../record/resolve-items.ts";
 import { exchangeToCall, type WireExchange } from "../../record/wire-exchange.ts";
-import { defineCommand, missingArgument } from "../command.ts";
+import { defineCommand, MissingArgument } from "../command.ts";
 import { text } from "../setting.ts";
 import { budgetOf, recordingsFolder } from "./record-options.ts";
 
@@ -21,7 +21,6 @@ const examples = [
 ];
 
 export default defineCommand({
-  name: "record run",
   summary:
     "Run a program with the recorder loaded into it: Node and Python without a code change, anything else by base-URL variables",
   arguments: "-- <command…>",
@@ -30,7 +29,7 @@ export default defineCommand({
   reads: ["record", "spending"],
   async run({ values, settings, positionals, out, signal }) {
     const [command, ...args] = positionals;
-    if (command === undefined) throw missingArgument(this, "a command");
+    if (command === undefined) throw new MissingArgument("a command");
     const budget = budgetOf(settings);
     const folder = resolve(await recordingsFolder(settings.record.folder));
     const before = new Set(await logsIn(folder));

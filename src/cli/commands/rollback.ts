@@ -3,15 +3,12 @@ import { recordAct } from "../../switch/registry.ts";
 import { defineCommand } from "../command.ts";
 
 export default defineCommand({
-  name: "rollback",
   summary: "Withdraw the canary, or go back to the model that was live before; its conversations move at once.",
   examples: ["coa rollback"],
   options: {},
-  async run({ values, out }) {
+  async run() {
     const { root } = await openWorkspace();
     const { live, canary } = await recordAct(root, { act: "rollback" });
-    if (values.json) out.json({ live, canary });
-    else out.print(`live: ${live}`);
-    return 0;
+    return { json: { live, canary }, text: `live: ${live}` };
   },
 });

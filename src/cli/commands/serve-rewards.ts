@@ -5,7 +5,6 @@ import { handlerOptions, portOptions, runServer } from "../serve-flags.ts";
 import { openGrader } from "./eval-grading.ts";
 
 export default defineCommand({
-  name: "serve rewards",
   summary: "Serve rewards over HTTP for trainers: POST /reward, /reward/batch, and the shapes of verl, TRL and slime.",
   examples: [
     "coa serve rewards --port 4244",

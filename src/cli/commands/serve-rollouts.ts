@@ -25,7 +25,6 @@ const examples = [
 ];
 
 export default defineCommand({
-  name: "serve rollouts",
   summary:
     "Run chains for another trainer: POST /rollouts takes tasks and the policy's base URL, gives ids, mask, log-probabilities and reward.",
   examples,

@@ -7,7 +7,6 @@ import { openTools, withDocuments } from "../open-tools.ts";
 import { handlerOptions, portOptions, runServer } from "../serve-flags.ts";
 
 export default defineCommand({
-  name: "serve tools",
   summary:
     "Serve tools over HTTP and MCP: POST /tools/<name>, POST /tools/batch, GET /tools, /mcp; with --docs or --index also POST /retrieve.",
   examples: [

@@ -10,7 +10,7 @@ import { loadModelConfig } from "../../engines/embedded/files/model-folder.ts";
 import { adapterMemory, loadSharedBase } from "../../engines/embedded/shared-base.ts";
 import { trainerHandler } from "../../serve/trainer/trainer-handler.ts";
 import { loadTokenizer } from "../../tokenizers/load-tokenizer.ts";
-import { defineCommand, missingArgument } from "../command.ts";
+import { defineCommand, MissingArgument } from "../command.ts";
 import { findModel } from "../find-model.ts";
 import { keysOf, portFlag } from "../serve-flags.ts";
 import { text } from "../setting.ts";
@@ -21,7 +21,6 @@ const examples = [
 ];
 
 export default defineCommand({
-  name: "serve trainer",
   summary: "Serve the engine of this machine as a Tinker server, for any Tinker client, until Ctrl-C.",
   examples,
   options: {
@@ -35,7 +34,7 @@ export default defineCommand({
     const { checkpoints, maxModels, maxMemoryGb, workdir, threads } = settings.trainer;
     const { host, apiKeyFile } = settings.server;
     const found = await findModel({ name: values.model }, { lab: true });
-    if (found.kind !== "folder") throw missingArgument(this, "a model folder: --model <folder>");
+    if (found.kind !== "folder") throw new MissingArgument("a model folder: --model <folder>");
     const { folder } = found;
     if (!/^[\w.-]+\/[\w.-]+$/.test(name)) throw new UsageError(`--name takes a name like coa/lab-2m, not "${name}"`);
     const keys = (await keysOf(apiKeyFile)).map(({ key }) => key);

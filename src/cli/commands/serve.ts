@@ -11,7 +11,6 @@ import { priceOf } from "../prices.ts";
 import { handlerOptions, portOptions, runServer } from "../serve-flags.ts";
 
 export default defineCommand({
-  name: "serve",
   summary:
     "Serve a model and its tools over OpenAI- and Anthropic-compatible APIs: chat completions, responses, completions, messages.",
   examples: [

@@ -9,7 +9,6 @@ import { findThing } from "../show/find-thing.ts";
 import { views } from "../show/views.ts";
 
 export default defineCommand({
-  name: "show",
   summary:
     "Show anything: runs, chains, datasets, trainings, evaluations, models, distillations, recordings, indexes; without a name, what the workspace holds.",
   arguments: "[path, name or id] [item]",
@@ -54,14 +53,10 @@ export default defineCommand({
     if (values.out !== undefined) {
       if (!shown.records) throw new UsageError(`${word ?? "the workspace"} (${thing.kind}) holds no runs or chains`);
       const written = await writeRecords(values.out, shown.records());
-      if (values.json) out.json({ file: values.out, records: written });
-      else out.print(`${written} records in ${values.out}`);
-      return 0;
+      return { json: { file: values.out, records: written }, text: `${written} records in ${values.out}` };
     }
-    if (values.json) out.json(await shown.json);
-    else if (shown.text !== "") out.print(shown.text);
-    if (!values.json) for (const note of shown.notes ?? []) out.note(note);
-    return shown.broken ? 1 : 0;
+    const { text: said, notes, broken } = shown;
+    return { json: shown.json, text: said === "" ? [] : said, notes, code: broken ? 1 : 0 };
   },
 });
 

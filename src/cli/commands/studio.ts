@@ -13,7 +13,6 @@ import { openPlayers, playFlags, playSections } from "../open-players.ts";
 import { toggle, whole } from "../setting.ts";
 
 export default defineCommand({
-  name: "studio",
   summary:
     "Open what was recorded, distilled, trained and evaluated in a browser, on this machine alone, until Ctrl-C.",
   arguments: "[path …]",

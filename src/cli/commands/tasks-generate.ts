@@ -23,7 +23,6 @@ const passageWords = 600;
 const passageOf = (id: string) => /#(\d+)$/.exec(id)?.[1] ?? "0";
 
 export default defineCommand({
-  name: "tasks generate",
   summary:
     "Write tasks from your own documents: atomic questions, deeper ones, merged ones; each checked against the text.",
   arguments: "<folder or file>",
@@ -38,7 +37,7 @@ export default defineCommand({
   hides: ["temperature", "topology"],
   async run({ values, settings, positionals, out, signal, session }) {
     const given = values.docs === undefined ? positionals : [values.docs, ...positionals];
-    const path = onePositional(this, given, "a folder or file of documents");
+    const path = onePositional(given, "a folder or file of documents");
     const onProblem = (problem: string) => out.note(`skipped: ${problem}`);
     const documents: SourceDocument[] = [];
     for await (const { id, title, text, url } of readCorpus(path, { passageWords, onProblem })) {
@@ -80,15 +79,13 @@ export default defineCommand({
       if (!signal.aborted) throwIfUserMustFix(errorEnding(error));
       throw error;
     }
-    out.endProgress();
-    if (values.json) out.json({ file: values.out, tasks: made, rejected: Object.fromEntries(rejected) });
-    else {
-      out.print(`${made} tasks in ${values.out}`);
-      for (const [reason, count] of rejected) out.print(`thrown away ${count}: ${reason}`);
-      if (made + known.length > 0) out.note(`next: coa team run ${values.out} --docs ${path} --out runs.jsonl`);
-    }
-    if (made + known.length > 0) return 0;
-    out.note("no question was good enough: give documents with more facts, or a stronger model (--model)");
-    return 1;
+    const none = made + known.length === 0;
+    if (none) out.note("no question was good enough: give documents with more facts, or a stronger model (--model)");
+    return {
+      json: { file: values.out, tasks: made, rejected: Object.fromEntries(rejected) },
+      text: [`${made} tasks in ${values.out}`, ...[...rejected].map(([why, count]) => `thrown away ${count}: ${why}`)],
+      notes: none ? [] : [`next: coa team run ${values.out} --docs ${path} --out runs.jsonl`],
+      code: none ? 1 : 0,
+    };
   },
 });

@@ -25,7 +25,6 @@ const examples = [
 ];
 
 export default defineCommand({
-  name: "tasks recorded",
   summary:
     "Write the questions of recorded runs or served chains as tasks, with the answers that are known to be right and how that is known: a file of tasks, feedback, a judge, or an assumption.",
   arguments: "<runs.jsonl>",
@@ -39,7 +38,7 @@ export default defineCommand({
   reads: ["judge", "spending"],
   hides: ["judge"],
   async run({ values, settings, positionals, out, signal, session }) {
-    const file = oneInputFile(this, positionals, "a file of team runs or chains");
+    const file = oneInputFile(positionals, "a file of team runs or chains");
     existingFiles([...values.tasks, ...(values.annotations ? [values.annotations] : [])]);
     const verdicts = values.annotations === undefined ? undefined : await readAnnotations(values.annotations);
     const first = await readJsonl(file).next();
@@ -69,18 +68,17 @@ export default defineCommand({
     const linesOf = (tasks: readonly Task[]) => tasks.map((task) => `${JSON.stringify(task)}\n`).join("");
     await writeFileAtomically(unsolvedFile, linesOf(made.unsolved));
     await writeFileAtomically(values.out, linesOf(made.tasks));
-    out.endProgress();
     const { tasks, right, wrong, unknown } = made;
-    if (values.json) out.json({ file: values.out, unsolvedFile, tasks: tasks.length, right, wrong, unknown });
-    else {
-      out.print(`${tasks.length} tasks in ${values.out}. ${rightnessLine(right)}`);
-      if (wrong > 0) out.print(`${wrong} runs are known to be wrong and teach nothing`);
-      if (unknown > 0) {
-        const how = "give --tasks <file>, --judge-model <name>, or --assume-right";
-        out.print(`of ${unknown} runs it is not known whether they are right: ${how}`);
-      }
-      out.note(`next: coa distill run ${file} --tasks ${values.out} --tasks ${unsolvedFile} --out .coa/distilled/mine`);
-    }
-    return Object.keys(right).length > 0 ? 0 : 1;
+    const how = "give --tasks <file>, --judge-model <name>, or --assume-right";
+    return {
+      json: { file: values.out, unsolvedFile, tasks: tasks.length, right, wrong, unknown },
+      text: [
+        `${tasks.length} tasks in ${values.out}. ${rightnessLine(right)}`,
+        ...(wrong > 0 ? [`${wrong} runs are known to be wrong and teach nothing`] : []),
+        ...(unknown > 0 ? [`of ${unknown} runs it is not known whether they are right: ${how}`] : []),
+      ],
+      notes: [`next: coa distill run ${file} --tasks ${values.out} --tasks ${unsolvedFile} --out .coa/distilled/mine`],
+      code: Object.keys(right).length > 0 ? 0 : 1,
+    };
   },
 });

@@ -22,7 +22,6 @@ const fromMemory =
   "Answer the question from memory. Reply with the answer alone: a name, a number or a short phrase. If you do not know, give your best guess.";
 
 export default defineCommand({
-  name: "tasks select",
   summary:
     "Keep tasks worth having: not answered without tools, solved with them by a team, or by the model sometimes but not always.",
   arguments: "<tasks.jsonl>",
@@ -38,7 +37,7 @@ export default defineCommand({
     out: text("Where the kept tasks go", { default: "rl-tasks.jsonl", valueName: "file", group: "output" }),
   }, // biome-ignore format: one flag a line
   async run({ values, settings, positionals, out, signal, session }) {
-    const file = oneInputFile(this, positionals, "a file of tasks");
+    const file = oneInputFile(positionals, "a file of tasks");
     const { name, baseUrl } = settings.model;
     const blind = values["without-tools"];
     // An address alone may be that of the model that is asked without tools.
@@ -85,16 +84,8 @@ export default defineCommand({
     for (const { task, kept: keep } of decisions) if (keep) await kept.append(task);
     const reasons = Map.groupBy(decisions, ({ reason }) => reason.replace(/\d+ %/, "… %"));
     const counts = Object.fromEntries([...reasons].map(([reason, { length }]) => [reason, length]));
-    out.endProgress();
-    if (values.json) out.json({ out: values.out, tasks: tasks.length, reasons: counts });
-    else
-      out.print(
-        table(
-          [["reason", "tasks"], ...Object.entries(counts).map(([reason, count]) => [reason, String(count)])],
-          ["left", "right"],
-        ),
-      );
-    return 0;
+    const rows = [["reason", "tasks"], ...Object.entries(counts).map(([reason, count]) => [reason, String(count)])];
+    return { json: { out: values.out, tasks: tasks.length, reasons: counts }, text: table(rows, ["left", "right"]) };
   },
 });
 

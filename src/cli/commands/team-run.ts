@@ -82,7 +82,6 @@ function claimRuns(
 }
 
 export default defineCommand({
-  name: "team run",
   summary: "Run a multi-agent team on every task and keep what it did. Started again, it resumes.",
   arguments: "<tasks.jsonl>",
   examples,
@@ -106,11 +105,9 @@ export default defineCommand({
     if (values.check) {
       const roles = openPlayers(settings, session);
       const found = await checkTeam({ roles, topology: team.topology, signal }, session);
-      if (values.json) out.json(found);
-      else out.print(describeCheck(found));
-      return found.problems.length > 0 ? 1 : 0;
+      return { json: found, text: describeCheck(found), code: found.problems.length > 0 ? 1 : 0 };
     }
-    const file = oneInputFile(this, positionals, "a file of tasks");
+    const file = oneInputFile(positionals, "a file of tasks");
     const all = await loadTasks(file, { allowMissingGolds: true, signal });
     if (all.length === 0) throw new UsageError(`no tasks in ${file}`);
     const tasks = shardOf(all, values.shard);
@@ -153,7 +150,6 @@ export default defineCommand({
         ? "lab tools in memory"
         : "real index, HTTP on loopback, real sandbox";
     const how = `${scripted ? "scripted specialists, no LLM" : "models behind an API"}; ${where}`;
-    out.endProgress();
     const { text, ...summary } = await summariseTeamRuns(readJsonl(values.out, teamRunSchema), tasks, taskGrader());
     const finished = summary.runs >= tasks.length;
     await claimed.report({
@@ -162,12 +158,11 @@ export default defineCommand({
       total: tasks.length,
       figures: { ...(summary.solvedShare !== null && { solved: summary.solvedShare }) },
     });
-    if (values.json) out.json({ file: values.out, how, topology, ...summary });
-    else {
-      out.print(`${text}\n${topology}; ${how}\nruns in ${values.out}`);
-      out.note(`next: coa distill run ${values.out} --tasks ${file} --out .coa/distilled/mine`);
-    }
-    return 0;
+    return {
+      json: { file: values.out, how, topology, ...summary },
+      text: `${text}\n${topology}; ${how}\nruns in ${values.out}`,
+      notes: [`next: coa distill run ${values.out} --tasks ${file} --out .coa/distilled/mine`],
+    };
   },
 });
 

@@ -9,7 +9,6 @@ import { type OpenTools, openTools } from "../open-tools.ts";
 import { table } from "../output.ts";
 
 export default defineCommand({
-  name: "tools",
   summary:
     "List the tools of a chain: which are ready here, by what means, and what the others need. With a tool and a body: call it as a chain would.",
   arguments: "[tool] [body…]",
@@ -21,7 +20,7 @@ export default defineCommand({
   ],
   options: {},
   reads: ["tools"],
-  async run({ values, settings, positionals, out, signal, session }) {
+  async run({ settings, positionals, out, signal, session }) {
     const [name, ...words] = positionals;
     if (name !== undefined && words.length === 0)
       throw new UsageError(`coa tools ${name} needs what to ask it: coa tools ${name} "…"`);
@@ -29,26 +28,16 @@ export default defineCommand({
     const opened = await openTools({ ...settings.tools, names }, session);
     if (name === undefined) {
       const described = describe(opened);
-      if (values.json) out.json(described);
-      else
-        out.print(
-          table(
-            described.map(({ name: tool, ready, detail, remedy }) => [
-              ready ? out.style("green", "ready") : out.style("yellow", "--"),
-              tool,
-              remedy ? `${detail} (${remedy})` : detail,
-            ]),
-          ),
-        );
-      return 0;
+      const rows = described.map(({ name: tool, ready, detail, remedy }) => [
+        ready ? out.style("green", "ready") : out.style("yellow", "--"),
+        tool,
+        remedy ? `${detail} (${remedy})` : detail,
+      ]);
+      return { json: described, text: table(rows) };
     }
     const trial = await tryTool(opened.tools.find((tool) => tool.name === name)!, words.join(" "), signal);
-    if (values.json) out.json({ tool: name, ...trial });
-    else {
-      out.print(trial.output);
-      out.note(`${trial.ok ? "done" : "failed"} in ${trial.ms.toFixed(0)} ms`);
-    }
-    return trial.ok ? 0 : 1;
+    const notes = [`${trial.ok ? "done" : "failed"} in ${trial.ms.toFixed(0)} ms`];
+    return { json: { tool: name, ...trial }, text: trial.output, notes, code: trial.ok ? 0 : 1 };
   },
 });
 

@@ -6,7 +6,7 @@ import { runTeam } from "../../team/run-team.ts";
 import { corrections } from "../../train/corrections.ts";
 import { teamCorrector } from "../../train/team-corrector.ts";
 import { engineTeacher, teacher } from "../../train/token-teacher.ts";
-import { defineCommand, missingArgument } from "../command.ts";
+import { defineCommand, MissingArgument } from "../command.ts";
 import { findModel } from "../find-model.ts";
 import { openFolder } from "../open-model.ts";
 import { text, toggle } from "../setting.ts";
@@ -15,7 +15,6 @@ import { openPlayers } from "./team-players.ts";
 import { trainOptions } from "./train-options.ts";
 import { rolloutHides, rolloutReads, trainOnRollouts } from "./train-rollouts.ts";
 
-const name = "train opd";
 const examples = [
   "coa train opd tasks.jsonl --model .coa/sft/model --teacher .coa/large/model --search index --index .coa/wiki --out .coa/opd",
   "coa train opd tasks.jsonl --model .coa/sft/model --teacher-team --base-url http://localhost:8000/v1 --team-model qwen3 --out .coa/opd",
@@ -23,7 +22,6 @@ const examples = [
 ];
 
 export default defineCommand({
-  name,
   summary: "Let a teacher judge or correct what the model itself writes (on-policy distillation).",
   arguments: "<tasks.jsonl>",
   examples,
@@ -40,7 +38,7 @@ export default defineCommand({
   async run(context) {
     const { values, settings, session } = context;
     if ((values.teacher !== undefined) === values["teacher-team"])
-      throw missingArgument(this, "one teacher: --teacher <folder> or --teacher-team");
+      throw new MissingArgument("one teacher: --teacher <folder> or --teacher-team");
     const { coefficient, rewardWeight, teamCalls: limit } = settings.train;
     const modelTeacher: Teach = async () => {
       const found = await findModel({ name: values.teacher }, { lab: false });
@@ -70,6 +68,6 @@ export default defineCommand({
       });
       return { rewardWeight, loss: corrections(corrector, { coefficient, limit }) };
     };
-    return trainOnRollouts({ name, examples }, context, values["teacher-team"] ? teamTeacher : modelTeacher);
+    return trainOnRollouts("opd", context, values["teacher-team"] ? teamTeacher : modelTeacher);
   },
 });

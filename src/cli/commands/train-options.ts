@@ -14,8 +14,8 @@ export const trainOptions = {
 } as const satisfies Options; // biome-ignore format: one flag a line
 
 /** The command as it was called, for the model card; secrets that were typed are left out. */
-export function calledAs(name: string): string | undefined {
-  const at = process.argv.indexOf(name.split(" ")[0]!);
+export function calledAs(): string | undefined {
+  const at = process.argv.indexOf("train");
   const words = process.argv.slice(at).map((word) => word.replace(/^([\w.]+\.key)=.*/s, `$1=${redactedText}`));
   return at === -1 ? undefined : redactText(`coa ${words.join(" ")}`);
 }

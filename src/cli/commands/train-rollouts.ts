@@ -24,7 +24,7 @@ import { coordinatorHandler } from "../../train/workers/coordinator-handler.ts";
 import { type LeaseBoard, leaseBoard } from "../../train/workers/lease-board.ts";
 import { workerIdentity } from "../../train/workers/worker-identity.ts";
 import { chainOf, type RolloutChain, type RunForWorkers } from "../../train/workers/worker-protocol.ts";
-import { type Command, type Invocation, oneInputFile } from "../command.ts";
+import { type Done, type Invocation, oneInputFile } from "../command.ts";
 import { openWork } from "../open-chain.ts";
 import { openFolder } from "../open-model.ts";
 import { findTrainFolder, openTrainEngine, whereWritten } from "../open-train-engine.ts";
@@ -52,7 +52,7 @@ export const rolloutHides = ["epochs", "optimizer", "threads", "lab", "tools", "
 
 /** Trains on rollouts and writes the model; prints what came of it. */
 export async function trainOnRollouts(
-  command: Pick<Command, "name" | "examples">,
+  stage: "rl" | "opd",
   {
     values,
     settings,
@@ -62,8 +62,8 @@ export async function trainOnRollouts(
     session,
   }: Invocation<typeof trainOptions, (typeof rolloutReads)[number]>,
   teach?: Teach,
-): Promise<number> {
-  const file = oneInputFile(command, positionals, "a file of tasks");
+): Promise<Done> {
+  const file = oneInputFile(positionals, "a file of tasks");
   const { train } = settings;
   const steps = train.steps ?? 60;
   const { faults } = settings.tools;
@@ -74,7 +74,7 @@ export async function trainOnRollouts(
     throw new UsageError("--tool-faults can't be used with workers: leave --workers-port out");
   const loaded = await loadTasks(file, { signal });
   if (loaded.length === 0) throw new UsageError(`${file} has no tasks`);
-  const start = await findTrainFolder(values.model, settings.engine, command);
+  const start = await findTrainFolder(values.model, settings.engine);
   const use = await readModelUse(start);
   const whole = { ...settings, tools: { ...settings.tools, faults: undefined } };
   const { profile, toolsOf } = await openWork(whole, session, use);
@@ -131,7 +131,7 @@ export async function trainOnRollouts(
     onProgress: out.progress,
   });
   const written = trained.folders(values.out);
-  const training = { stage: command.name.split(" ")[1]!, data: result.dataFingerprint, seed: values.seed };
+  const training = { stage, data: result.dataFingerprint, seed: values.seed };
   const mean = { start: { folder: start, share: train.startShare } };
   const weights = (into: string) => averageModels(result.models, into, mean);
   await saveTrained(written, {
@@ -140,7 +140,7 @@ export async function trainOnRollouts(
     from: start,
     training,
     card: {
-      command: calledAs(command.name),
+      command: calledAs(),
       results: {
         rollouts: result.rollouts,
         "reward, first fifth": result.firstReward,
@@ -156,11 +156,7 @@ export async function trainOnRollouts(
   const rewards = `${firstReward.toFixed(3)} -> ${lastReward.toFixed(3)}`;
   const { of, changed } = await changedAnswers();
   const answers = of === 0 ? undefined : { of, changed };
-  if (values.json) out.json({ ...result, ...written, ...(answers && { answers }) });
-  else {
-    const differ = answers ? ` ${changed} of ${of} greedy answers changed.` : "";
-    out.print(`${rollouts} rollouts, reward ${rewards}.${differ} ${whereWritten(written)}`);
-  }
+  const differ = answers ? ` ${changed} of ${of} greedy answers changed.` : "";
   if (result.collapse) out.note(`The policy may be collapsing: ${result.collapse}.`);
   const problem = nothingLearned(result, {
     taught: taught !== undefined,
@@ -169,7 +165,11 @@ export async function trainOnRollouts(
     rate: train.rate ?? usual.rate,
   });
   if (problem) out.note(problem);
-  return problem ? 1 : 0;
+  return {
+    json: { ...result, ...written, ...(answers && { answers }) },
+    text: `${rollouts} rollouts, reward ${rewards}.${differ} ${whereWritten(written)}`,
+    code: problem ? 1 : 0,
+  };
 
   /** Averaged weights are in the folder alone; others are still in the engine. */
   async function changedAnswers(): Promise<{ of: number; changed: number }> {

@@ -22,7 +22,6 @@ const examples = [
 ];
 
 export default defineCommand({
-  name: "train sft",
   summary: "Teach a model the chains of a dataset: only what the model writes counts, tool outputs are masked.",
   arguments: "<dataset>",
   examples,
@@ -35,10 +34,10 @@ export default defineCommand({
   reads: ["train", "engine"],
   hides: ["preset", "groups", "samples", "guard"],
   async run({ values, settings, positionals, out, signal, session }) {
-    const folder = onePositional(this, positionals, "a dataset folder");
+    const folder = onePositional(positionals, "a dataset folder");
     const dataset = await openDataset(folder);
     const { train } = settings;
-    const start = await findTrainFolder(values.model, settings.engine, this);
+    const start = await findTrainFolder(values.model, settings.engine);
     const all = await readExamples(dataset);
     const every = train.heldOut > 0 ? Math.round(1 / train.heldOut) : 0;
     const heldOut = all.filter((_, index) => every > 0 && index % every === 0);
@@ -58,12 +57,8 @@ export default defineCommand({
     if (values["dry-run"]) {
       const batches = await Promise.all([0, 1].map((step) => source.batch(step)));
       const cost = await probeTraining(engine, batches, steps);
-      if (values.json) out.json(cost);
-      else
-        out.print(
-          `${steps} steps of about ${train.batchTokens} tokens: ${cost.minutes.toFixed(1)} minutes (${cost.tokensPerSecond.toFixed(0)} tokens/s measured now), at most ${(cost.peakBytes / 1e9).toFixed(1)} GB. Nothing was trained.`,
-        );
-      return 0;
+      const text = `${steps} steps of about ${train.batchTokens} tokens: ${cost.minutes.toFixed(1)} minutes (${cost.tokensPerSecond.toFixed(0)} tokens/s measured now), at most ${(cost.peakBytes / 1e9).toFixed(1)} GB. Nothing was trained.`;
+      return { json: cost, text };
     }
     const result = await trainSft({
       ...optimizerOf(train, steps, { ...chosen, schedule: { decay: "cosine" } }),
@@ -83,26 +78,25 @@ export default defineCommand({
     const written = opened.folders(values.out);
     const step = { stage: "sft", data: dataset.manifest.fingerprint, seed };
     const results = { steps: result.steps, loss: result.loss, ...result.figures };
-    const card = { command: calledAs(this.name), results };
+    const card = { command: calledAs(), results };
     await saveTrained(written, { engine, tokenizer, from: start, use: useOf(dataset.manifest), training: step, card });
     out.endProgress();
     for (const path of result.damaged)
       out.note(`damaged and set aside, so the run went on from the checkpoint before: ${path}`);
-    if (values.json) out.json({ ...result, ...written });
-    else {
-      out.print(
-        `${result.steps} steps, loss ${result.loss.toFixed(4)}${result.figures["heldOutLoss"] ? `, held out ${result.figures["heldOutLoss"].toFixed(4)}` : ""}. ${whereWritten(written)}\nThe curve: coa show ${values.out}`,
-      );
-      if (written.model)
-        out.note(`next: coa eval run <tasks> --model ${written.model}, or coa ask "…" --model ${written.model}`);
-    }
+    const heldOutLoss = result.figures["heldOutLoss"] ? `, held out ${result.figures["heldOutLoss"].toFixed(4)}` : "";
+    const { model } = written;
+    const done = {
+      json: { ...result, ...written },
+      text: `${result.steps} steps, loss ${result.loss.toFixed(4)}${heldOutLoss}. ${whereWritten(written)}\nThe curve: coa show ${values.out}`,
+      notes: model ? [`next: coa eval run <tasks> --model ${model}, or coa ask "…" --model ${model}`] : [],
+    };
     // Over a few steps the loss goes up and down; over many it falls, or nothing was learned.
     if (result.steps >= 20 && result.firstLoss !== undefined && !(result.loss < 0.999 * result.firstLoss)) {
       const from = `${result.firstLoss.toFixed(4)} -> ${result.loss.toFixed(4)}`;
       out.note(`The loss did not fall (${from}), so nothing was learned: try another --rate, or look at the data.`);
-      return 1;
+      return { ...done, code: 1 };
     }
-    return 0;
+    return done;
   },
 });
 

@@ -23,7 +23,6 @@ const examples = [
 ];
 
 export default defineCommand({
-  name: "up",
   summary:
     "Make a model from your documents or traces: index or import, tasks, team, distill, dataset, train, compare. Prints what it costs and every command before, stops at twice that, and resumes.",
   arguments: "<folder or traces>",
@@ -32,7 +31,7 @@ export default defineCommand({
   reads: upSections,
   hides: ["temperature", "topology", "judge", "docs", "index", "search", "recorded", "tool-faults"],
   async run({ values, settings, positionals, out, signal, commands }) {
-    const path = onePositional(this, positionals, "a folder of documents, or traces");
+    const path = onePositional(positionals, "a folder of documents, or traces");
     const { maxUsd: most } = settings.spending;
     const chosen = await chooseUp(values, settings);
     const input = await lookAtInput(path, settings.up.input);
@@ -59,10 +58,10 @@ export default defineCommand({
     const planned = { input: input.kind, folder, estimate, spentUsd: spent.usd };
     if (values["dry-run"]) {
       const steps = planUp(input, choices);
-      if (values.json)
-        out.json({ ...planned, steps: steps.map(({ name, what, args }) => ({ name, what, command: typed(args) })) });
-      else for (const [index, step] of steps.entries()) out.print(stepText(step, index + 1, typed(step.args)));
-      return 0;
+      return {
+        json: { ...planned, steps: steps.map(({ name, what, args }) => ({ name, what, command: typed(args) })) },
+        text: steps.map((step, index) => stepText(step, index + 1, typed(step.args))),
+      };
     }
     if (most !== undefined && spent.usd + (estimate.usd ?? 0) > most)
       throw new UsageError(`that is more than --max-usd ${most}: ask fewer questions (--questions), or allow more`);
@@ -91,20 +90,12 @@ export default defineCommand({
     // `eval compare <names> --title …`
     const names = compared?.slice(2, compared.indexOf("--title")) ?? [];
     const result = compared && resultSentence(compareEvaluations(await Promise.all(names.map(readNamed))));
-    if (values.json)
-      out.json({
-        ...planned,
-        spentUsd: (await spentSoFar(folder, price)).usd,
-        measuredOn,
-        result,
-        report,
-        steps: steps.map(({ args }) => typed(args)),
-        next,
-      });
-    else
-      out.print([...(report ? [result, `Measured on ${measuredOn}. The report: ${report}`] : []), ...next].join("\n"));
     if (values.open && report) await openFile(report, out.note);
-    return 0;
+    const { usd: spentUsd } = await spentSoFar(folder, price);
+    return {
+      json: { ...planned, spentUsd, measuredOn, result, report, steps: steps.map(({ args }) => typed(args)), next },
+      text: [...(report ? [result!, `Measured on ${measuredOn}. The report: ${report}`] : []), ...next],
+    };
   },
 });
 

@@ -7,7 +7,7 @@ import { chainRollout } from "../../train/chain-rollout.ts";
 import { runWorker } from "../../train/workers/run-worker.ts";
 import { workerIdentity } from "../../train/workers/worker-identity.ts";
 import { chainOf } from "../../train/workers/worker-protocol.ts";
-import { defineCommand, missingArgument } from "../command.ts";
+import { defineCommand, MissingArgument } from "../command.ts";
 import { openWork } from "../open-chain.ts";
 import { text, whole } from "../setting.ts";
 
@@ -16,7 +16,6 @@ const examples = [
 ];
 
 export default defineCommand({
-  name: "worker",
   summary: "Run rollouts of a training run (coa train rl --workers-port n) until it ends; needs no weights.",
   examples,
   options: {
@@ -30,8 +29,8 @@ export default defineCommand({
   async run({ values, settings, out, signal, session }) {
     const { coordinator, model: folder } = values;
     if (!coordinator || !URL.canParse(coordinator))
-      throw missingArgument(this, "the address of a training run: --coordinator <url>");
-    if (!folder) throw missingArgument(this, "a tokenizer: --model <folder>");
+      throw new MissingArgument("the address of a training run: --coordinator <url>");
+    if (!folder) throw new MissingArgument("a tokenizer: --model <folder>");
     if (settings.tools.faults !== undefined)
       throw new UsageError("--tool-faults can't be used with a worker: leave it out");
     const tokenizer = await loadTokenizer(folder);
@@ -67,10 +66,7 @@ export default defineCommand({
       signal,
       onResult: () => out.progress({ stage: "rollouts", done: ++done }),
     });
-    out.endProgress();
-    if (values.json) out.json(result);
-    else
-      out.print(`The run has ended: ${result.counted} rollouts of this worker counted, ${result.late} came too late.`);
-    return 0;
+    const text = `The run has ended: ${result.counted} rollouts of this worker counted, ${result.late} came too late.`;
+    return { json: result, text };
   },
 });
