@@ -56,7 +56,7 @@ describe("coa serve rollouts", () => {
         const here = await runChain(task!, {
           model,
           profile: labProfile,
-          tools: labToolsByTask(world).toolsOf(task!),
+          tools: labToolsByTask(world)(task!),
           systemPrompt: false,
           sampling: { temperature: 1, seed: 5 },
           limits: (await readModelUse(folder))?.limits,

@@ -5,9 +5,9 @@ import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, describe, it } from "node:test";
+import { workState } from "../src/base/files/claim-folder.ts";
 import { readManifest } from "../src/base/files/manifest.ts";
 import { readAllJsonl } from "../src/base/files/read-jsonl.ts";
-import { workState } from "../src/base/files/work-state.ts";
 import { seededRandom } from "../src/base/work/random.ts";
 import type { RolloutLine } from "../src/train/credit-group.ts";
 import { fixedExamples } from "../src/train/example-source.ts";

@@ -49,7 +49,7 @@ describe("TRL", () => {
       rolloutHandler({
         policyAt: (address) => policies.at(address),
         profile: labProfile,
-        toolsOf: labToolsByTask(world).toolsOf,
+        toolsOf: labToolsByTask(world),
         reward: outcomeReward(taskGrader()),
         defaults: { systemPrompt: false, limits: (await readModelUse(model))?.limits },
       }),

@@ -91,7 +91,7 @@ async function setup(): Promise<{ options: ChainHandlerOptions; inProcess?: () =
   }
   const { model: lab } = await openFolder(new URL("../../weights/afm-lab-2m", import.meta.url).pathname);
   const world = createWorld({ seed: 7, pages: 600, split: "test" });
-  const { toolsOf } = labToolsByTask(world);
+  const toolsOf = labToolsByTask(world);
   const defaults = { systemPrompt: false as const, limits: labLimits, sampling: { temperature: 0, seed: 0 } };
   const tasks = worldTasks(world, { count: 64, seed: 7 });
   return {

@@ -4,23 +4,16 @@ import { readFileSync } from "node:fs";
 import type { Profile } from "../core/profile.ts";
 import type { Task } from "../core/task.ts";
 
-export interface AfmPreset {
-  /** The one user message of a task; `rules` replaces the published words where given. */
-  ask(task: Task, rules?: string): string;
-  opening: string;
-  maxSteps: number;
-  maxTokensPerStep: number;
-  sampling: { temperature: number; topP?: number; topK?: number };
-  /** Whether a step that repeats an earlier one is kept with a note instead of run. */
-  notesRepeats: boolean;
-}
-
-/** The preset of a profile: `code` has one of its own, every other runs as the web agent does. */
-export function afmPreset(profile: Profile): AfmPreset {
+/**
+ * The preset of a profile: `code` has one of its own, every other runs as the web agent does. `ask` makes the one user message
+ * of a task, with other `rules` than the published words where given; `notesRepeats`: a step that repeats an earlier one is kept
+ * with a note instead of run.
+ */
+export function afmPreset(profile: Profile) {
   if (profile.name === "code") {
     return {
       // Their rows put mathematics on a new line after "Task:", programs on the same one.
-      ask: ({ question, kind }, rules) =>
+      ask: ({ question, kind }: Task, rules?: string) =>
         kind === "code"
           ? `${(rules ?? afmPrompt("program")).trim()}\n\nTask: ${question}`
           : `${(rules ?? afmPrompt("math")).trim()}\n\nTask:\n${question}`,
@@ -33,7 +26,7 @@ export function afmPreset(profile: Profile): AfmPreset {
     };
   }
   return {
-    ask: ({ question }, rules) =>
+    ask: ({ question }: Task, rules?: string) =>
       `${(rules ?? afmPrompt(profile.name === "mhqa" ? "mhqa" : "web")).trim()}\n\nQuestion: ${question}`,
     opening: `<${profile.think}>`,
     maxSteps: 36,

@@ -95,25 +95,11 @@ export function emptyReplay(): Replay {
 
 function addRecord(replay: Replay, record: ChainRecord): void {
   replay.elapsedMs = Math.max(replay.elapsedMs, record.elapsedMs);
-  switch (record.type) {
-    case "start":
-      replay.started = true;
-      break;
-    case "turn":
-      replay.turns.set(record.call, record);
-      break;
-    case "tool":
-      replay.tools.set(`${record.call}:${record.index}`, record);
-      break;
-    case "compaction":
-      replay.compactions.set(record.call, record);
-      break;
-    case "end":
-      replay.trajectory = record.trajectory;
-      break;
-    default:
-      record satisfies never;
-  }
+  if (record.type === "start") replay.started = true;
+  else if (record.type === "turn") replay.turns.set(record.call, record);
+  else if (record.type === "tool") replay.tools.set(`${record.call}:${record.index}`, record);
+  else if (record.type === "compaction") replay.compactions.set(record.call, record);
+  else replay.trajectory = record.trajectory;
 }
 
 export async function readReplays(journal: Journal<ChainRecord>): Promise<Map<string, Replay>> {

@@ -13,10 +13,7 @@ export async function withDeadline<T>(
 ): Promise<T> {
   parent?.throwIfAborted();
   const controller = new AbortController();
-  let free: (reason: unknown) => void = () => {};
-  const freed = new Promise<never>((_, reject) => {
-    free = reject;
-  });
+  const { promise: freed, reject: free } = Promise.withResolvers<never>();
   const stop = (reason: unknown) => {
     free(reason);
     controller.abort(reason);

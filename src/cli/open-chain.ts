@@ -93,7 +93,7 @@ async function openNamedWork(
       lab === undefined
         ? undefined
         : createWorld({ seed: Math.floor(lab), variant: Math.round((lab % 1) * 10), pages: 600, split: "test" });
-    const { toolsOf } = labToolsByTask(world, disturbance(settings.tools.faults));
+    const toolsOf = labToolsByTask(world, disturbance(settings.tools.faults));
     return { profile, world, states: [], toolsOf };
   }
   const { tools, states } = await openTools(settings.tools, session);

@@ -2,23 +2,12 @@
  * Two ways to a world's pages for a crawler that sees `http://lab/483`: over real HTTP, by rewriting the address to
  * where the world is served; or straight from memory, for bulk data. Both hand out the same bytes.
  */
-import type { FetchPage } from "../tools/crawl/fetch-page.ts";
+import type { FetchedPage, FetchPage } from "../tools/crawl/fetch-page.ts";
 import type { World } from "./create-world.ts";
 import { htmlAt, labBase } from "./world-pages.ts";
 
-/** A page as a crawler's fetcher returns it. */
-export interface WorldPage {
-  url: string;
-  status: number;
-  contentType: string;
-  body: Uint8Array;
-  truncated: boolean;
-}
-
-type Fetch = (url: string, options: { signal: AbortSignal }) => Promise<WorldPage>;
-
 /** Fetches lab addresses from where the world is served, by the crawler's own fetcher; other addresses as they are. */
-export function servedFetch(base: string, fetchPage: Fetch): Fetch {
+export function servedFetch(base: string, fetchPage: FetchPage): FetchPage {
   return async (url, options) => {
     if (!url.startsWith(`${labBase}/`)) return fetchPage(url, options);
     const page = await fetchPage(base + url.slice(labBase.length), options);
@@ -28,7 +17,7 @@ export function servedFetch(base: string, fetchPage: Fetch): Fetch {
 
 /** Fetches lab addresses from memory, without HTTP: the fast path for bulk data. Knows no other addresses. */
 export function memoryFetch(world: World): FetchPage {
-  const pages = new Map<string, WorldPage>();
+  const pages = new Map<string, FetchedPage>();
   const encoder = new TextEncoder();
   return async (url) => {
     let page = pages.get(url);

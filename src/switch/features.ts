@@ -3,9 +3,10 @@
  * entropies as sampled, the check's score, repairs, tools that failed, repeated calls, length. Where a server gives no
  * log-probabilities, those features are absent and the others remain.
  */
-import { checkScore } from "../chain/check-score.ts";
+
 import type { Profile } from "../core/profile.ts";
 import type { Segment, Trajectory } from "../core/trajectory.ts";
+import { checkScore } from "../language/judgement.ts";
 import type { Features } from "./logistic.ts";
 
 /** What the model's server must tell of every chain, once a score was made of it. */

@@ -17,7 +17,7 @@ export {
   type MemoryIndex,
 } from "./local-index/build-index.ts";
 export { type LocalIndex, openIndex } from "./local-index/open-index.ts";
-export type { Searchable } from "./local-index/retrieve-handler.ts";
+export type { Searchable } from "./local-index/retrieve-route.ts";
 export { connectMcp, type McpConnection, type McpOptions, type McpServer } from "./mcp/connect-mcp.ts";
 export { type ChooseSandboxOptions, chooseSandbox } from "./sandbox/choose-sandbox.ts";
 export { indexProvider } from "./search/index-provider.ts";

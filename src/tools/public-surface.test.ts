@@ -7,6 +7,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, it } from "node:test";
 import { memoryJournal } from "../../test/fixtures/memory-journal.ts";
+import { guarded } from "../base/http/guard.ts";
 import { cachedFetch } from "./crawl/cached-fetch.ts";
 import { cachingExtractor } from "./crawl/extract-page.ts";
 import { BlockedAddressError } from "./crawl/guarded-agent.ts";
@@ -23,7 +24,7 @@ import {
   wikiSearch,
 } from "./index.ts";
 import { indexWriter, loadIndex } from "./local-index/index-file.ts";
-import { retrieveHandler } from "./local-index/retrieve-handler.ts";
+import { retrieveRoute } from "./local-index/retrieve-route.ts";
 import { blocklist } from "./search/blocklist.ts";
 import { cachedSearch, type SearchRecord } from "./search/cached-search.ts";
 import { indexRetriever, retrievalClient } from "./search/wiki-search.ts";
@@ -55,7 +56,10 @@ describe("the public surface of the tools", () => {
     await writer.finish();
     const loaded = await loadIndex(join(folder, "index"));
     const index = await openIndex(join(folder, "index"));
-    const handle = retrieveHandler(index);
+    const handle = guarded(
+      { "POST /retrieve": retrieveRoute(index) },
+      { errorBody: ({ message }) => ({ error: message }) },
+    ).fetch;
     const server = createServer(async (request, response) => {
       const body = Buffer.concat(await Array.fromAsync(request as AsyncIterable<Buffer>));
       const answer = await handle(new Request(`http://localhost${request.url}`, { method: "POST", body }));

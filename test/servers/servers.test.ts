@@ -16,7 +16,7 @@ import { toolHandler } from "../../src/serve/tool-handler.ts";
 import { trainerHandler } from "../../src/serve/trainer/trainer-handler.ts";
 import { studioHandler } from "../../src/studio/api/studio-handler.ts";
 import { scriptedModel, tableTool } from "../../src/testing/index.ts";
-import { retrieveRoute } from "../../src/tools/local-index/retrieve-handler.ts";
+import { retrieveRoute } from "../../src/tools/local-index/retrieve-route.ts";
 import { coordinatorHandler } from "../../src/train/workers/coordinator-handler.ts";
 import { leaseBoard } from "../../src/train/workers/lease-board.ts";
 import { byteTokenizer } from "../fixtures/conformance/byte-tokenizer.ts";

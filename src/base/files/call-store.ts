@@ -24,20 +24,14 @@ export function requestKey(kind: string, request: unknown): string {
   return fingerprint(`${kind}\n${canonicalJson(asked)}`);
 }
 
-/** Writes calls as lines. A part counts as written only once its write has succeeded. */
-export interface CallEncoder {
-  /** Parts not written before, then the call with references to them. */
-  linesOf(call: { request: unknown }): CallLine[];
-  /** These lines are on disk: later calls may refer to their parts. */
-  written(lines: readonly CallLine[]): void;
-}
-
-/** An encoder for one file. */
-export function callEncoder(): CallEncoder {
+/** Writes the calls of one file as lines. A part counts as written only once its write has succeeded. */
+export function callEncoder() {
   const known = new Set<string>();
   return {
-    linesOf: (call) => callLines(call, known),
-    written(lines) {
+    /** Parts not written before, then the call with references to them. */
+    linesOf: (call: { request: unknown }) => callLines(call, known),
+    /** These lines are on disk: later calls may refer to their parts. */
+    written(lines: readonly CallLine[]) {
       for (const line of lines) if ("part" in line) known.add(line.part);
     },
   };

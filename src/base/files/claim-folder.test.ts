@@ -28,7 +28,7 @@ describe("claimFolder", () => {
     const moved = { ...claim, inputs: [{ role: "dataset", path: "/b/dataset", fingerprint: "abc" }] };
     const second = await claimFolder(path, moved);
     assert.equal(second.resumed, true);
-    assert.equal(second.manifest.progress.done, 3);
+    assert.equal(second.manifest().progress.done, 3);
     await second.release();
   });
 

@@ -8,8 +8,8 @@ import { readdir, rm, stat } from "node:fs/promises";
 import { join, parse } from "node:path";
 import { type Hint, UsageError } from "../../core/errors.ts";
 import { fingerprint } from "../../core/fingerprint.ts";
-import { canonicalJson } from "../../core/json-value.ts";
-import { acquireLock } from "./lock.ts";
+import { asObject, canonicalJson } from "../../core/json-value.ts";
+import { acquireLock, isLocked } from "./lock.ts";
 import { makeFolder } from "./make-folder.ts";
 import {
   type Lineage,
@@ -37,14 +37,26 @@ export interface Claim {
 /** A folder that is ours until it is released. */
 export interface ClaimedFolder {
   readonly path: string;
-  readonly manifest: Manifest;
+  manifest(): Manifest;
   /** Work of an earlier process is there. */
   readonly resumed: boolean;
   report(progress: Omit<ManifestProgress, "updatedAt">): Promise<void>;
   release(): Promise<void>;
 }
 
-export const lockName = ".lock";
+const lockName = ".lock";
+
+/** What became of a stage's work; `stopped`: killed, failed without a word, or the machine was restarted. */
+export type WorkState = ManifestProgress["state"] | "stopped";
+
+/**
+ * The state of the work in a folder, or in a single file of records. Whether it runs is known by its lock, not by its
+ * manifest: a process that was killed has no time to write that it ended.
+ */
+export async function workState(path: string, { state }: ManifestProgress): Promise<WorkState> {
+  if (state !== "running") return state;
+  return (await isLocked(join(path, lockName))) || (await isLocked(`${path}.lock`)) ? "running" : "stopped";
+}
 
 export async function claimFolder(
   path: string,
@@ -65,18 +77,11 @@ export async function claimFolder(
       before = undefined;
     }
     if (before) refuseOther(path, before, wanted, options.hint);
-    let manifest = before ?? wanted;
-    if (!before) await writeJson(join(path, manifestName), manifest);
+    const resumed = before !== undefined;
     return {
       path,
-      get manifest() {
-        return manifest;
-      },
-      resumed: before !== undefined,
-      async report(progress) {
-        manifest = { ...manifest, progress: { ...progress, updatedAt: new Date().toISOString() } };
-        await writeJson(join(path, manifestName), manifest);
-      },
+      resumed,
+      ...(await kept(join(path, manifestName), before, wanted)),
       release: async () => lock?.release(),
     };
   } catch (error) {
@@ -85,8 +90,21 @@ export async function claimFolder(
   }
 }
 
+/** The manifest of work that continues or begins, as it is now and as it is reported on. */
+async function kept(file: string, before: Manifest | undefined, wanted: Manifest) {
+  let manifest = before ?? wanted;
+  if (!before) await writeJson(file, manifest);
+  return {
+    manifest: () => manifest,
+    async report(progress: Omit<ManifestProgress, "updatedAt">) {
+      manifest = { ...manifest, progress: { ...progress, updatedAt: new Date().toISOString() } };
+      await writeJson(file, manifest);
+    },
+  };
+}
+
 /** The manifest of work that begins now. */
-export function manifestOf({ kind, configuration, inputs = [] }: Claim): Manifest {
+function manifestOf({ kind, configuration, inputs = [] }: Claim): Manifest {
   const now = new Date().toISOString();
   // As it will be read back: what JSON can't hold must not look like a difference.
   const plain = JSON.parse(JSON.stringify({ configuration, inputs })) as Pick<Manifest, "configuration" | "inputs">;
@@ -108,7 +126,7 @@ function identityOf({ role, path, fingerprint }: Lineage): Record<string, unknow
 }
 
 /** Refuses to continue other work, with the first difference named. */
-export function refuseOther(path: string, before: Manifest, wanted: Manifest, hint: Hint | undefined): void {
+function refuseOther(path: string, before: Manifest, wanted: Manifest, hint: Hint | undefined): void {
   if (before.fingerprint === wanted.fingerprint) return;
   const difference =
     before.kind === wanted.kind
@@ -142,9 +160,10 @@ function inputDifference(before: readonly Lineage[], now: readonly Lineage[]): s
 
 /** The first place where two values differ, in words; undefined where they are equal. */
 function differenceOf(before: unknown, now: unknown, name = ""): string | undefined {
-  if (isRecord(before) && isRecord(now)) {
-    for (const key of new Set([...Object.keys(before), ...Object.keys(now)])) {
-      const found = differenceOf(before[key], now[key], name === "" ? key : `${name}.${key}`);
+  const [a, b] = [asObject(before), asObject(now)];
+  if (a && b) {
+    for (const key of new Set([...Object.keys(a), ...Object.keys(b)])) {
+      const found = differenceOf(a[key], b[key], name === "" ? key : `${name}.${key}`);
       if (found) return found;
     }
     return undefined;
@@ -155,10 +174,6 @@ function differenceOf(before: unknown, now: unknown, name = ""): string | undefi
 
 function short(text: string): string {
   return text.length > 120 ? `${text.slice(0, 117)}...` : text;
-}
-
-function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
 /** Deletes earlier work; files that no stage of ours left are never deleted. */
@@ -172,32 +187,16 @@ async function clear(path: string, before: Manifest | undefined): Promise<void> 
     await rm(join(path, name), { recursive: true, force: true });
 }
 
-/** A file that belongs to this work. */
-export interface ClaimedFile {
-  readonly manifest: Manifest;
-  report(progress: Omit<ManifestProgress, "updatedAt">): Promise<void>;
-}
-
 /**
  * A single file of records belongs to one configuration too: its manifest is beside it. The file's own writer holds the
  * lock, so open that first. A file without a manifest (made by hand) is taken over as it is.
  */
-export async function claimFile(file: string, claim: Claim, options: { hint?: Hint } = {}): Promise<ClaimedFile> {
+export async function claimFile(file: string, claim: Claim, options: { hint?: Hint } = {}) {
   const path = manifestBeside(file);
   const wanted = manifestOf(claim);
   // Without records a manifest claims nothing: the file was deleted to start again, or the first start wrote nothing.
   const { size } = await stat(file).catch(() => ({ size: 0 }));
   const before = size > 0 ? await readManifestFile(path) : undefined;
   if (before) refuseOther(file, before, wanted, options.hint);
-  let manifest = before ?? wanted;
-  if (!before) await writeJson(path, manifest);
-  return {
-    get manifest() {
-      return manifest;
-    },
-    async report(progress) {
-      manifest = { ...manifest, progress: { ...progress, updatedAt: new Date().toISOString() } };
-      await writeJson(path, manifest);
-    },
-  };
+  return kept(path, before, wanted);
 }

@@ -3,24 +3,18 @@ import { createReadStream } from "node:fs";
 import { budgets } from "../../core/budget.ts";
 import { CoaError } from "../../core/errors.ts";
 
-export interface LineCutter {
-  /** The lines that this block ends; it may be overwritten once they are taken. */
-  cut(block: Buffer): Generator<Buffer>;
-  /** What has come since the last newline. */
-  rest(): Buffer;
-  /** Bytes of the rest. */
-  readonly held: number;
-}
-
-export function lineCutter(): LineCutter {
+export function lineCutter() {
   const parts: Buffer[] = [];
   let held = 0;
   return {
+    /** Bytes of the rest. */
     get held() {
       return held;
     },
+    /** What has come since the last newline. */
     rest: () => Buffer.concat(parts),
-    *cut(block) {
+    /** The lines that this block ends; it may be overwritten once they are taken. */
+    *cut(block: Buffer) {
       let from = 0;
       for (let end = block.indexOf(10); end >= 0; end = block.indexOf(10, from)) {
         const last = block.subarray(from, end);

@@ -20,12 +20,6 @@ export interface Lock {
   release(): Promise<void>;
 }
 
-export interface LockOptions {
-  /** An owner elsewhere whose lock was not renewed for so long is gone. */
-  leaseMs?: number;
-  disk?: Disk;
-}
-
 const ownerSchema = z.object({
   pid: z.number(),
   host: z.string(),
@@ -43,8 +37,8 @@ const renewMs = 10_000;
 const usualLeaseMs = 120_000;
 const attempts = 200;
 
-/** Takes the lock or says who holds it. */
-export async function acquireLock(path: string, options: LockOptions = {}): Promise<Lock> {
+/** Takes the lock or says who holds it. An owner elsewhere whose lock was not renewed for `leaseMs` is gone. */
+export async function acquireLock(path: string, options: { leaseMs?: number; disk?: Disk } = {}): Promise<Lock> {
   const { disk = nodeDisk, leaseMs = usualLeaseMs } = options;
   await makeFolder(dirname(path), disk);
   const mine = await thisOwner();

@@ -9,9 +9,8 @@
 import type { FileHandle } from "node:fs/promises";
 import { dirname } from "node:path";
 import type { z } from "zod";
-import { CoaError } from "../../core/errors.ts";
+import { CoaError, messageOf } from "../../core/errors.ts";
 import type { Journal } from "../../core/journal.ts";
-import { batchingWriter } from "./batching-writer.ts";
 import { type Disk, nodeDisk, ownerOnly, syncPath, writeAll } from "./disk.ts";
 import { acquireLock } from "./lock.ts";
 import { makeFolder } from "./make-folder.ts";
@@ -77,6 +76,69 @@ export async function jsonlJournal<T>(
 ): Promise<Journal<T>> {
   const writer = await openJsonl<T>(file);
   return { append: writer.append, close: writer.close, read: () => readJsonl(file, schema, options) };
+}
+
+/** Appends whole records to an open file of `size` bytes: what is written while a write is under way goes out in the next one. */
+function batchingWriter(
+  { file, handle, size, sync }: { file: string; handle: FileHandle; size: number; sync: boolean },
+  onClose: () => Promise<void> | undefined,
+) {
+  let waiting: { bytes: Buffer; resolve(): void; reject(error: unknown): void }[] = [];
+  let writing: Promise<void> | null = null;
+  let closed = false;
+  /** A write failed and what it left behind could not be cut off yet. */
+  let dirty = false;
+
+  async function cutBack(): Promise<void> {
+    await handle.truncate(size);
+    dirty = false;
+  }
+
+  async function drain(): Promise<void> {
+    while (waiting.length > 0) {
+      const batch = waiting;
+      waiting = [];
+      try {
+        if (dirty) await cutBack();
+        const bytes = batch.length === 1 ? batch[0]!.bytes : Buffer.concat(batch.map((item) => item.bytes));
+        dirty = true;
+        await writeAll(handle, bytes);
+        if (sync) await handle.datasync();
+        dirty = false;
+        size += bytes.length;
+        for (const item of batch) item.resolve();
+      } catch (error) {
+        await cutBack().catch(() => {}); // tried again before the next write
+        const failure = new CoaError("storage", `could not append to ${file}: ${messageOf(error)}`, {
+          retryable: true,
+          cause: error,
+          code: (error as NodeJS.ErrnoException).code === "ENOSPC" ? "disk-full" : undefined,
+        });
+        for (const item of batch) item.reject(failure);
+      }
+    }
+    writing = null;
+  }
+
+  return {
+    /** Resolves once the bytes are written; all of them or none. */
+    write(bytes: Buffer) {
+      if (closed) return Promise.reject<void>(new CoaError("storage", `${file} is closed`));
+      return new Promise<void>((resolve, reject) => {
+        waiting.push({ bytes, resolve, reject });
+        // Deferred by a microtask so that appends of one tick share one write.
+        writing ??= Promise.resolve().then(drain);
+      });
+    },
+    async close() {
+      if (closed) return;
+      closed = true;
+      await writing;
+      if (dirty) await cutBack().catch(() => {}); // the next opening sets it aside
+      await handle.close();
+      await onClose();
+    },
+  };
 }
 
 function lineOf(record: unknown): Buffer {

@@ -2,6 +2,7 @@
  * What a JSONL file of ours (or of anybody who writes our types) holds, known from one of its lines. Runs and chains
  * come bare, inside a rollout, or inside an evaluation's line: they are unwrapped here and nowhere else.
  */
+import { asObject, type Json } from "../../core/json-value.ts";
 import type { TeamRun } from "../../core/team-run.ts";
 import type { Trajectory } from "../../core/trajectory.ts";
 
@@ -38,14 +39,13 @@ export interface Around {
   reason?: string;
 }
 
-type Plain = Record<string, unknown>;
-
 /** The kind of a file by one parsed line of it. */
-export function fileKindOf(value: unknown): FileKind {
-  if (!isObject(value)) return "other";
+export function fileKindOf(line: unknown): FileKind {
+  const value = asObject(line);
+  if (!value) return "other";
   const found = recordIn(value);
   if (found?.kind === "example") return "examples";
-  if (found) return isObject(value["trajectory"]) && "step" in value ? "rollouts" : `${found.kind}s`;
+  if (found) return asObject(value["trajectory"]) && "step" in value ? "rollouts" : `${found.kind}s`;
   if ("decisions" in value || ("stage" in value && "index" in value && "file" in value)) return "outcomes";
   if ("rollout" in value && "group" in value) return "figures";
   if ("target" in value && "verdict" in value) return "annotations";
@@ -56,25 +56,26 @@ export function fileKindOf(value: unknown): FileKind {
 }
 
 /** The run, chain or example that a line holds, by its shape; its fields are checked where they are shown. */
-export function recordIn(value: unknown): FoundRecord | undefined {
-  if (!isObject(value)) return undefined;
+export function recordIn(line: unknown): FoundRecord | undefined {
+  const value = asObject(line);
+  if (!value) return undefined;
   if (Array.isArray(value["segments"]) && Array.isArray(value["prompt"])) {
     return { kind: "chain", chain: value as unknown as Trajectory };
   }
-  if (Array.isArray(value["steps"]) && Array.isArray(value["agents"]) && isObject(value["messages"])) {
+  if (Array.isArray(value["steps"]) && Array.isArray(value["agents"]) && asObject(value["messages"])) {
     return { kind: "run", run: value as unknown as TeamRun };
   }
   if (Array.isArray(value["tokens"]) && Array.isArray(value["spans"])) {
     return { kind: "example", example: value };
   }
   const inner = value["trajectory"] ?? value["value"];
-  if (!isObject(inner) || inner === value) return undefined;
+  if (!asObject(inner) || inner === value) return undefined;
   const found = recordIn(inner);
   return found && found.kind !== "example" ? { ...found, around: aroundOf(value) } : undefined;
 }
 
-function aroundOf(line: Plain): Around {
-  const { step, round, slot, sample, reward, stage, reason, task } = line as Plain & { task?: Plain };
+function aroundOf(line: Json): Around {
+  const { step, round, slot, sample, reward, stage, reason, task } = line as Json & { task?: Json };
   const named = typeof slot === "number" && typeof round === "number";
   return {
     ...(typeof step === "number" && { step }),
@@ -85,8 +86,4 @@ function aroundOf(line: Plain): Around {
     ...(typeof task?.["question"] === "string" && { question: task["question"] }),
     ...(typeof task?.["family"] === "string" && { family: task["family"] }),
   };
-}
-
-function isObject(value: unknown): value is Plain {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }

@@ -1,9 +1,9 @@
 /** What a workspace holds: each stage's work with its size, what it was made from, and whether that has changed since. */
 import { readdir, stat } from "node:fs/promises";
 import { isAbsolute, join, relative, resolve } from "node:path";
+import type { WorkState } from "./claim-folder.ts";
 import { fileFingerprint } from "./fingerprint.ts";
 import { type Lineage, type ManifestKind, type ManifestProgress, readManifest } from "./manifest.ts";
-import type { WorkState } from "./work-state.ts";
 import { listWorkspace, type WorkspaceEntry } from "./workspace.ts";
 
 export interface StatusEntry {

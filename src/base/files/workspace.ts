@@ -3,24 +3,17 @@ import { readFileSync, realpathSync } from "node:fs";
 import { readdir, statfs, writeFile } from "node:fs/promises";
 import { join, relative, resolve } from "node:path";
 import { messageOf } from "../../core/errors.ts";
+import { type WorkState, workState } from "./claim-folder.ts";
 import { makeFolder } from "./make-folder.ts";
 import { type Manifest, manifestName, readManifest, readManifestFile } from "./manifest.ts";
-import { type WorkState, workState } from "./work-state.ts";
 import { writeFileAtomically } from "./write-file.ts";
-
-export interface Workspace {
-  readonly root: string;
-  path(...parts: string[]): string;
-  folder(...parts: string[]): Promise<string>;
-  freeBytes(): Promise<number>;
-}
 
 /** Where the workspace is, made or not: `COA_HOME`, or `.coa` here. */
 export function workspaceRoot(): string {
   return resolve(process.env["COA_HOME"] ?? ".coa");
 }
 
-export async function openWorkspace(root = workspaceRoot()): Promise<Workspace> {
+export async function openWorkspace(root = workspaceRoot()) {
   const absolute = resolve(root);
   await makeFolder(absolute);
   // A workspace is never part of anyone's repository.
@@ -29,7 +22,7 @@ export async function openWorkspace(root = workspaceRoot()): Promise<Workspace> 
   return {
     root: absolute,
     path,
-    async folder(...parts) {
+    async folder(...parts: string[]) {
       const folder = path(...parts);
       await makeFolder(folder);
       return folder;

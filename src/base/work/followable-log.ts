@@ -4,21 +4,16 @@
  */
 import { within } from "./within.ts";
 
-export interface Notice {
-  give(): void;
-  /** Resolves at the next `give`, after so many milliseconds, or when the signal aborts. */
-  wait(options?: { withinMs?: number; signal?: AbortSignal }): Promise<void>;
-}
-
 /** A notice for which nothing waits. */
-export function notice(): Notice {
+export function notice() {
   const waiting = new Set<() => void>();
   return {
     give() {
       for (const go of waiting) go();
       waiting.clear();
     },
-    async wait({ withinMs = Number.POSITIVE_INFINITY, signal } = {}) {
+    /** Resolves at the next `give`, after so many milliseconds, or when the signal aborts. */
+    async wait({ withinMs = Number.POSITIVE_INFINITY, signal }: { withinMs?: number; signal?: AbortSignal } = {}) {
       const { promise, resolve } = Promise.withResolvers<void>();
       waiting.add(resolve);
       await within(withinMs, promise, signal);

@@ -1,12 +1,7 @@
-/** One act after another, in the order in which they were asked for. */
-
-/** Runs an act after all earlier ones have ended, well or badly, and gives its own result. */
-export type InOrder = <T>(act: () => Promise<T> | T) => Promise<T>;
-
-/** An empty line of acts. */
-export function inOrder(): InOrder {
+/** One act after another: each runs after all earlier ones have ended, well or badly, and gives its own result. */
+export function inOrder() {
   let last: Promise<unknown> = Promise.resolve();
-  return (act) => {
+  return <T>(act: () => Promise<T> | T): Promise<T> => {
     const done = last.then(act);
     last = done.catch(() => {});
     return done;

@@ -37,17 +37,8 @@ export function sleep(ms: number, signal?: AbortSignal): Promise<void> {
 
 const systemClock: LimiterClock = { now: () => performance.now(), sleep };
 
-/** Places that are shared fairly: a free one goes to whoever of those that wait holds the fewest. */
-export interface Semaphore extends Limiter {
-  acquire(signal?: AbortSignal, owner?: string): Promise<Release>;
-  readonly held: number;
-  readonly waiting: number;
-  /** How many may wait for this owner where `most` may wait in all: an equal part for each that waits. */
-  shareOf(owner: string, most: number): { waiting: number; share: number };
-}
-
-/** At most `places` holders at a time. */
-export function semaphore(places: number): Semaphore {
+/** At most `places` holders at a time, shared fairly: a free place goes to whoever of those that wait holds the fewest. */
+export function semaphore(places: number) {
   // Insertion order is arrival order, and leaving early is cheap.
   const queues = new Map<string, Set<() => void>>();
   const held = new Map<string, number>();
@@ -92,11 +83,12 @@ export function semaphore(places: number): Semaphore {
     get waiting() {
       return waiting();
     },
-    shareOf(owner, most) {
+    /** How many may wait for this owner where `most` may wait in all: an equal part for each that waits. */
+    shareOf(owner: string, most: number) {
       const own = queues.get(owner)?.size ?? 0;
       return { waiting: own, share: most / (queues.size + (own === 0 ? 1 : 0)) };
     },
-    async acquire(signal, owner = "") {
+    async acquire(signal?: AbortSignal, owner = ""): Promise<Release> {
       signal?.throwIfAborted();
       if (all < places) return take(owner);
       const { promise, resolve, reject } = Promise.withResolvers<Release>();
@@ -115,37 +107,20 @@ export function semaphore(places: number): Semaphore {
   };
 }
 
-export interface RateLimit {
-  perSecond: number;
-  /** Starts that may come at once after a quiet time; 1 by default. */
-  burst?: number;
-}
-
-/** Spaces starts in time, in the order of arrival. */
-export function rateLimiter(
-  rate: RateLimit,
-  clock: LimiterClock = systemClock,
-): (signal?: AbortSignal) => Promise<void> {
+/** Spaces starts in time, in the order of arrival; `burst` starts may come at once after a quiet time. */
+export function rateLimiter(rate: { perSecond: number; burst?: number }, clock: LimiterClock = systemClock) {
   const intervalMs = 1000 / rate.perSecond;
   const burst = Math.max(1, Math.floor(rate.burst ?? 1));
   let next = Number.NEGATIVE_INFINITY; // when the last start of the schedule is due
-  return async (signal) => {
+  return async (signal?: AbortSignal) => {
     const time = clock.now();
     next = Math.max(next + intervalMs, time - (burst - 1) * intervalMs);
     if (next > time) await clock.sleep(next - time, signal);
   };
 }
 
-export interface LimiterOptions {
-  /** Holders at a time; no bound by default. */
-  concurrency?: number;
-  requestsPerMinute?: number;
-  /** @internal */
-  clock?: LimiterClock;
-}
-
-/** Both bounds at once, for example of all models that talk to one server. */
-export function limiter(options: LimiterOptions): Limiter {
+/** Both bounds at once, for example of all models that talk to one server; each is open by default. */
+export function limiter(options: { concurrency?: number; requestsPerMinute?: number; clock?: LimiterClock }): Limiter {
   const places = semaphore(options.concurrency ?? Number.POSITIVE_INFINITY);
   const { requestsPerMinute } = options;
   const start = requestsPerMinute ? rateLimiter({ perSecond: requestsPerMinute / 60 }, options.clock) : undefined;

@@ -2,9 +2,7 @@
 import { isAbort } from "../../core/errors.ts";
 
 /** Does work under a key, or waits for the same work under way. */
-export type SharedWork<T> = (key: string, work: () => Promise<T>, signal?: AbortSignal) => Promise<T>;
-
-export function sharedWork<T>(): SharedWork<T> {
+export function sharedWork<T>() {
   const underWay = new Map<string, Promise<T>>();
   return function share(key: string, work: () => Promise<T>, signal?: AbortSignal): Promise<T> {
     const running = underWay.get(key);

@@ -1,7 +1,7 @@
 import { UsageError } from "../../core/errors.ts";
 import { toolHandler } from "../../serve/tool-handler.ts";
 import { openIndex } from "../../tools/local-index/open-index.ts";
-import { retrieveRoute } from "../../tools/local-index/retrieve-handler.ts";
+import { retrieveRoute } from "../../tools/local-index/retrieve-route.ts";
 import { defineCommand } from "../command.ts";
 import { openTools, withDocuments } from "../open-tools.ts";
 import { handlerOptions, portOptions, runServer } from "../serve-flags.ts";

@@ -178,7 +178,7 @@ export async function openLabTools(
       `the lab's tools are for lab tasks only, and ${other.id} is not one; make some with: coa lab tasks`,
     );
   const disturb = disturbance(faults);
-  if (fast) return labToolsByTask(undefined, disturb).toolsOf;
+  if (fast) return labToolsByTask(undefined, disturb);
   const sandbox = session.closeAtEnd(chooseSandbox({ isolation: "run" }));
   const byWorld = new Map<string, Tool[]>();
   for (const world of tasks.map((task) => task.world!)) {

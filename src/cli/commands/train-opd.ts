@@ -1,10 +1,6 @@
 import { UsageError } from "../../core/errors.ts";
-import { distillRun } from "../../distill/distill-run.ts";
-import { taskGrader } from "../../graders/grade-task.ts";
-import { labCorrector } from "../../lab/lab-corrector.ts";
-import { runTeam } from "../../team/run-team.ts";
+import { labCorrector, playedCorrector } from "../../lab/lab-corrector.ts";
 import { corrections } from "../../train/corrections.ts";
-import { teamCorrector } from "../../train/team-corrector.ts";
 import { engineTeacher, teacher } from "../../train/token-teacher.ts";
 import { defineCommand, MissingArgument } from "../command.ts";
 import { findModel } from "../find-model.ts";
@@ -48,24 +44,15 @@ export default defineCommand({
       return { rewardWeight, loss: teacher(engineTeacher(engine, tokenizer), coefficient) };
     };
     const teamTeacher: Teach = async ({ profile, toolsOf }) => {
-      if (values.scripted) {
-        const loss = corrections(labCorrector(toolsOf), { coefficient, limit });
-        return { rewardWeight, loss };
-      }
       const model = { name: values["team-model"], baseUrl: values["base-url"] };
-      const roles = openPlayers({ model, team: settings.team }, session);
-      const corrector = teamCorrector({
-        name: "team",
-        profile,
-        tools: toolsOf,
-        grader: taskGrader(),
-        async play(task, tools, { id, signal }) {
-          const run = await runTeam(task, { roles, tools, id, signal });
-          const systemPrompt = settings.chain.bareQuestion ? false : undefined;
-          const { trajectory, failure } = distillRun(run, { profile, systemPrompt });
-          return { chain: trajectory ?? null, reason: failure?.message, usage: trajectory?.usage };
-        },
-      });
+      const corrector = values.scripted
+        ? labCorrector(toolsOf)
+        : playedCorrector(
+            openPlayers({ model, team: settings.team }, session),
+            profile,
+            settings.chain.bareQuestion,
+            toolsOf,
+          );
       return { rewardWeight, loss: corrections(corrector, { coefficient, limit }) };
     };
     return trainOnRollouts("opd", context, values["teacher-team"] ? teamTeacher : modelTeacher);

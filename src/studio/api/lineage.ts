@@ -1,6 +1,6 @@
 /** How what was opened follows from each other: a node for each stage and each file of runs, an edge for each input. */
 import { basename, dirname, isAbsolute, join, relative } from "node:path";
-import type { WorkState } from "../../base/files/work-state.ts";
+import type { WorkState } from "../../base/files/claim-folder.ts";
 import type { FileRow } from "./catalog-database.ts";
 import type { StageView } from "./overview-reader.ts";
 

@@ -1,8 +1,8 @@
 /** What was opened: the stages that left folders, how they follow from each other, the files, and what can't be read. */
 import { stat } from "node:fs/promises";
 import { join, relative } from "node:path";
+import type { WorkState } from "../../base/files/claim-folder.ts";
 import type { Manifest } from "../../base/files/manifest.ts";
-import type { WorkState } from "../../base/files/work-state.ts";
 import { listWorkspace } from "../../base/files/workspace.ts";
 import { lineageOf } from "./lineage.ts";
 import type { StudioContext } from "./reader.ts";

@@ -1,7 +1,7 @@
 /** Training runs: where their figures of each step are, what was sampled in a step, and one task through all steps. */
 import { join } from "node:path";
+import { workState } from "../../base/files/claim-folder.ts";
 import { readManifest } from "../../base/files/manifest.ts";
-import { workState } from "../../base/files/work-state.ts";
 import type { RolloutFigures } from "../../core/chain-marks.ts";
 import type { CatalogRow } from "./catalog-row.ts";
 import type { StudioContext } from "./reader.ts";

@@ -81,7 +81,7 @@ async function followRedirects(agent: Dispatcher, address: string, options: Page
         "user-agent": `Mozilla/5.0 (compatible; ${crawlerName})`,
         accept: "text/html,application/xhtml+xml,application/pdf,text/plain,application/json;q=0.9,*/*;q=0.5",
         "accept-language": "en,*;q=0.5",
-        "accept-encoding": acceptedEncodings,
+        "accept-encoding": "gzip, deflate, br",
       },
       signal,
     });
@@ -124,19 +124,10 @@ function labelled(url: string, error: unknown): unknown {
 }
 
 /**
- * Reads a response body, decompressed, up to a cap. Decompression streams in small pieces and stops at the cap, so a
+ * Reads a response body, decompressed, up to a cap; `truncated` where it is longer. Decompression streams in small pieces, so a
  * few kilobytes that would decompress to gigabytes stop at the cap.
  */
-export const acceptedEncodings = "gzip, deflate, br";
-
-export interface BodyRead {
-  bytes: Uint8Array;
-  /** The body was longer than the cap. */
-  truncated: boolean;
-}
-
-/** Reads at most `maxBytes` of a body after undoing its content encoding. */
-export async function readBody(body: Readable, encoding: string | undefined, maxBytes: number): Promise<BodyRead> {
+export async function readBody(body: Readable, encoding: string | undefined, maxBytes: number) {
   // Cutting a body short makes it emit an error after everybody has stopped listening.
   body.on("error", () => {});
   const encodings = (encoding ?? "")

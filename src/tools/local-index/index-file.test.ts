@@ -3,10 +3,11 @@ import { mkdtemp, readdir, readFile, rm, truncate, writeFile } from "node:fs/pro
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
+import { guarded } from "../../base/http/guard.ts";
 import { buildIndex, type IndexDocument, type IndexOptions } from "./build-index.ts";
 import { indexWriter, loadIndex } from "./index-file.ts";
 import { openIndex } from "./open-index.ts";
-import { retrieveHandler } from "./retrieve-handler.ts";
+import { retrieveRoute } from "./retrieve-route.ts";
 
 let folder = "";
 const syllables = ["ka", "lo", "mi", "ré", "tu", "ze", "東", "nö"];
@@ -99,12 +100,15 @@ describe("a saved index", () => {
   });
 });
 
-describe("retrieveHandler", () => {
+describe("retrieveRoute", () => {
   const documents = [
     { id: "1", title: "Lyon", text: "A city on the Rhône.", url: "https://example.org/lyon" },
     { id: "2", title: "Rhône", text: "A river in France.", url: "https://example.org/rhone" },
   ];
-  const handler = retrieveHandler(buildIndex(documents), { topk: 1 });
+  const handler = guarded(
+    { "POST /retrieve": retrieveRoute(buildIndex(documents), { topk: 1 }) },
+    { errorBody: ({ message }) => ({ error: message }) },
+  ).fetch;
   const post = (body: unknown) =>
     handler(
       new Request("http://127.0.0.1/retrieve", {

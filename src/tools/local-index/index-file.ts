@@ -109,8 +109,6 @@ export async function indexWriter(folder: string, options: IndexOptions & { corp
   };
 }
 
-export type IndexWriter = Awaited<ReturnType<typeof indexWriter>>;
-
 function writeSections(
   path: string,
   postings: Postings,

@@ -36,28 +36,46 @@ export function pyodideFolder(): string | undefined {
   }
 }
 
-/** The command line of a child; `mode` is `make` (writes a snapshot), `load` (starts from one) or `plain`. */
+const here = dirname(fileURLToPath(import.meta.url));
+const extension = import.meta.url.endsWith(".ts") ? "ts" : "js";
+
+/** What Node, V8 and the compiled WebAssembly themselves reserve, besides the memory a program gets. */
+const ownMemoryMb = 1_024;
+
+/**
+ * The command line of a child that may do nothing but compute: Node's permission model with a few readable folders, no code from
+ * strings, capped WebAssembly memory and heap, and the system's own weakening around it. `mode` is `make` (writes a snapshot),
+ * `load` (starts from one) or `plain`.
+ */
 export function pyodideLaunch(mode: "make" | "load" | "plain", memoryMb: number): Launch {
   const folder = pyodideFolder();
   if (!folder) throw missingPeer("pyodide");
-  return nodeLaunch({
-    boot: "pyodide-boot",
-    parts: ["pyodide-runner", "pyodide-disk", "child-loop", "limits"],
-    folders: [folder],
-    args: [folder, mode],
-    memoryMb,
-  });
+  const files = ["pyodide-boot", "pyodide-runner", "pyodide-disk", "limits"];
+  const [boot = "", ...parts] = files.map((name) => join(here, `${name}.${extension}`));
+  const flags = [
+    "--permission",
+    ...[folder, boot, ...parts, packageFile(here)].map((path) => `--allow-fs-read=${path}`),
+    "--disallow-code-generation-from-strings",
+    `--wasm-max-mem-pages=${Math.round(memoryMb * 16)}`,
+    "--max-old-space-size=192",
+    "--max-semi-space-size=4",
+    "--no-warnings",
+    "--disable-proto=delete",
+  ];
+  const wrap = (dropTo: string): Launch =>
+    weakened(process.execPath, [...flags, boot, folder, mode, dropTo], {
+      dataMb: memoryMb + ownMemoryMb,
+      needs: [...parts, folder],
+    });
+  const launch = wrap("");
+  return launch.dropInside ? wrap(`${nobody}`) : launch;
 }
 
 /** Starts one child that holds Python and waits for programs. */
 export async function startPyodide(options: { memoryMb: number; cacheFolder?: string }): Promise<PyodideChild> {
-  const snapshot = await pyodideSnapshot(options.cacheFolder);
-  if (snapshot) {
-    const { command, args } = pyodideLaunch("load", options.memoryMb);
-    return startLineChild({ command, args, inheritedFile: snapshot });
-  }
-  const { command, args } = pyodideLaunch("plain", options.memoryMb);
-  return startLineChild({ command, args });
+  const inheritedFile = await pyodideSnapshot(options.cacheFolder);
+  const { command, args } = pyodideLaunch(inheritedFile ? "load" : "plain", options.memoryMb);
+  return startLineChild({ command, args, inheritedFile });
 }
 
 const building = new Map<string, Promise<string | undefined>>();
@@ -173,53 +191,13 @@ function makeSnapshot(): Promise<Buffer> {
   });
 }
 
-const here = dirname(fileURLToPath(import.meta.url));
-const extension = import.meta.url.endsWith(".ts") ? "ts" : "js";
-
-/** What Node, V8 and the compiled WebAssembly themselves reserve, besides the memory a program gets. */
-const ownMemoryMb = 1_024;
-
-/**
- * The command line of a Node child that may do nothing but compute: Node's permission model with a few readable folders,
- * no code from strings, capped WebAssembly memory and heap, and the system's own weakening around it.
- */
-export function nodeLaunch(options: {
-  /** The file that starts, and the files beside it that it imports; names without extension. */
-  boot: string;
-  parts: string[];
-  /** Folders of packages that it reads while it loads. */
-  folders: string[];
-  args: string[];
-  memoryMb: number;
-}): Launch {
-  const [boot = "", ...parts] = [options.boot, ...options.parts].map((name) => join(here, `${name}.${extension}`));
-  const readable = [...options.folders, boot, ...parts, packageFile(here)];
-  const flags = [
-    "--permission",
-    ...readable.map((path) => `--allow-fs-read=${path}`),
-    "--disallow-code-generation-from-strings",
-    `--wasm-max-mem-pages=${Math.round(options.memoryMb * 16)}`,
-    "--max-old-space-size=192",
-    "--max-semi-space-size=4",
-    "--no-warnings",
-    "--disable-proto=delete",
-  ];
-  const wrap = (dropTo: string): Launch =>
-    weakened(process.execPath, [...flags, boot, ...options.args, dropTo], {
-      dataMb: options.memoryMb + ownMemoryMb,
-      needs: [...parts, ...options.folders],
-    });
-  const launch = wrap("");
-  return launch.dropInside ? wrap(`${nobody}`) : launch;
-}
-
 function packageFile(folder: string): string {
   const file = join(folder, "package.json");
   return existsSync(file) || folder === dirname(folder) ? file : packageFile(dirname(folder));
 }
 
-/** What is true of every Node child on this machine, in plain words. */
-export function nodeCaveats(launch: Launch): string[] {
+/** What is true of every child on this machine, in plain words. */
+function caveatsOf(launch: Launch): string[] {
   const version = process.versions.node;
   const caveats = [...launch.caveats];
   if (Number(version.split(".")[0]) < 26) {
@@ -255,7 +233,7 @@ export function pyodideLevel(): SandboxLevel {
   return {
     kind: "pyodide",
     strength: "moderate",
-    caveats: nodeCaveats(pyodideLaunch("plain", 512)),
+    caveats: caveatsOf(pyodideLaunch("plain", 512)),
     cannot: ["deep recursion", "large memory", "threads"],
     slowdown: 4,
   };

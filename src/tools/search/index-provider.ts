@@ -1,5 +1,5 @@
 /** The local index as a search provider: web_search without a web, for private corpora, tests and training. */
-import type { Searchable } from "../local-index/retrieve-handler.ts";
+import type { Searchable } from "../local-index/retrieve-route.ts";
 import { englishStopWords, tokenize } from "../local-index/tokenize.ts";
 import type { SearchProvider } from "./web-search.ts";
 

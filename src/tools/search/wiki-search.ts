@@ -3,7 +3,7 @@
 import { z } from "zod";
 import { CoaError } from "../../core/errors.ts";
 import { defineTool, type Tool } from "../../core/tool.ts";
-import type { Searchable } from "../local-index/retrieve-handler.ts";
+import type { Searchable } from "../local-index/retrieve-route.ts";
 import { requestJson } from "./request-json.ts";
 
 const input = z.object({ query: z.string().trim().min(1) });

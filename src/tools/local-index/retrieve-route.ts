@@ -4,8 +4,7 @@
  */
 
 import { z } from "zod";
-import { type GuardSettings, guarded, type Route, withBody } from "../../base/http/guard.ts";
-import type { Refusal } from "../../base/http/refusal.ts";
+import { type Route, withBody } from "../../base/http/guard.ts";
 import type { Hit } from "./build-index.ts";
 
 const requestSchema = z.object({
@@ -32,16 +31,6 @@ export function retrieveRoute(index: Searchable, options: { topk?: number } = {}
     );
     return { result };
   });
-}
-
-/** A fetch handler that serves an index. */
-export function retrieveHandler(
-  index: Searchable,
-  options: { topk?: number } & GuardSettings = {},
-): (request: Request) => Promise<Response> {
-  const { topk, ...settings } = options;
-  const errorBody = ({ message }: Refusal) => ({ error: message });
-  return guarded({ "POST /retrieve": retrieveRoute(index, { topk }) }, { ...settings, errorBody }).fetch;
 }
 
 function contents({ document }: Hit) {
