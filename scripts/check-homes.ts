@@ -36,7 +36,7 @@ const rules: readonly HomeRule[] = [
     what: "lines cut by hand",
     sign: /\bindexOf\((?:10|0x0a)\b|\bfrom "node:readline"|\.split\((?:"\\n"|\/\\r\?\\n\/)\);?\s*\w+ = \w+\.pop\(\)/,
     // A child of a sandbox may import nothing, its parent takes one line at a time, and a pickle is not text.
-    homes: /^src\/(base\/files\/lines|tools\/sandbox\/(child-loop|line-child)|tasks\/benchmarks\/read-pickle)\.ts$/,
+    homes: /^src\/(base\/files\/lines|tools\/sandbox\/(pyodide-boot|line-child)|tasks\/benchmarks\/read-pickle)\.ts$/,
     instead: "fileLines or lineCutter of base/files/lines.ts",
   },
 ];

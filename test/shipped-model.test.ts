@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { shippedModels } from "../src/cli/find-model.ts";
 import { createWorld } from "../src/lab/create-world.ts";
-import { failingSearches, memoryLabTools } from "../src/lab/memory-lab-tools.ts";
+import { disturbances, memoryLabTools } from "../src/lab/memory-lab-tools.ts";
 import { openLabModel, runLabChain } from "../src/lab/quickstart/open-model.ts";
 import { realLabTools } from "../src/lab/real-lab-tools.ts";
 import { worldTasks } from "../src/lab/world-tasks.ts";
@@ -18,7 +18,7 @@ describe("the shipped model", () => {
   it("asks again where a search finds nothing: at least 80 % of held-out questions while four in ten fail", async (context) => {
     const { model, engine } = await openLabModel(shippedModels()[0]!.folder);
     try {
-      const tools = withFaults(memoryLabTools(world), failingSearches(42));
+      const tools = withFaults(memoryLabTools(world), disturbances.empty(42));
       const tasks = worldTasks(world, { count: testSize(30, 45), families: ["hop1", "hop2", "mixed"], seed: 1 });
       const runs = await Promise.all(
         tasks.map((task, seed) => runLabChain(task, { model, tools, temperature: 0, seed })),

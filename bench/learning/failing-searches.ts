@@ -26,7 +26,7 @@ import { taskGrader } from "../../src/graders/grade-task.ts";
 import { outcomeReward } from "../../src/graders/reward.ts";
 import { labModelUse } from "../../src/lab/lab-model-use.ts";
 import { trainingWorld } from "../../src/lab/lab-runs.ts";
-import { failingSearches, memoryLabTools } from "../../src/lab/memory-lab-tools.ts";
+import { disturbances, memoryLabTools } from "../../src/lab/memory-lab-tools.ts";
 import { labProfile } from "../../src/lab/profile.ts";
 import { type LabModel, openLabModel, runLabChain } from "../../src/lab/quickstart/open-model.ts";
 import { type Family, families, worldTasks } from "../../src/lab/world-tasks.ts";
@@ -69,7 +69,7 @@ const toolsOf = (task: Task) => {
   let tools = worlds.get(number);
   if (!tools) {
     const clean = memoryLabTools(trainingWorld({ seed: 40 + seed, pages: 600 }, number));
-    const plan = failingSearches(1000 + seed, 0.5);
+    const plan = disturbances.empty(1000 + seed, 0.5);
     worlds.set(number, (tools = { clean, failing: withFaults(clean, plan) }));
   }
   return tools;

@@ -4,7 +4,7 @@ import { inParallel } from "../../src/base/work/limiter.ts";
 import type { Trajectory } from "../../src/core/trajectory.ts";
 import { comparePaired } from "../../src/evaluate/statistics.ts";
 import { createWorld, type World } from "../../src/lab/create-world.ts";
-import { failingSearches, memoryLabTools } from "../../src/lab/memory-lab-tools.ts";
+import { disturbances, memoryLabTools } from "../../src/lab/memory-lab-tools.ts";
 import { type LabModel, runLabChain } from "../../src/lab/quickstart/open-model.ts";
 import { type Family, worldTasks } from "../../src/lab/world-tasks.ts";
 import { type FaultPlan, withFaults } from "../../src/tools/with-faults.ts";
@@ -48,7 +48,7 @@ export async function exam(
 /** Both exams of a test world: `count` tasks with failing searches, and as many of all families with searches that work. */
 export async function bothExams(model: LabModel["model"], seed: number, count: number) {
   const world = createWorld({ seed, pages: 600, split: "test" });
-  const plan = failingSearches(seed);
+  const plan = disturbances.empty(seed);
   const failing = await exam(model, world, { count, families: searching, plan });
   const clean = await exam(model, world, { count });
   return { failing: failing.outcomes, clean: clean.outcomes };

@@ -24,7 +24,7 @@ import { averageModels } from "../../src/engines/embedded/files/average-models.t
 import { createWorld } from "../../src/lab/create-world.ts";
 import { labModelUse } from "../../src/lab/lab-model-use.ts";
 import { trainingWorld } from "../../src/lab/lab-runs.ts";
-import { failingSearches, memoryLabTools } from "../../src/lab/memory-lab-tools.ts";
+import { disturbances, memoryLabTools } from "../../src/lab/memory-lab-tools.ts";
 import { openLabModel } from "../../src/lab/quickstart/open-model.ts";
 import { type Family, worldTasks } from "../../src/lab/world-tasks.ts";
 import { withFaults } from "../../src/tools/with-faults.ts";
@@ -166,7 +166,7 @@ async function teamChains(round: Round, failing: boolean): Promise<Trajectory[]>
     const random = seededRandom("other names", seed, number);
     const world = random.next() < round.otherNames ? withOtherNames(own, random, 0.8) : own;
     const clean = memoryLabTools(world);
-    const tools = failing ? withFaults(clean, failingSearches(2000 + seed, 0.45)) : clean;
+    const tools = failing ? withFaults(clean, disturbances.empty(2000 + seed, 0.45)) : clean;
     for (const task of worldTasks(world, { count: 40, families, seed })) {
       const chain = await teamChain(task, tools);
       if (chain) chains.push(chain);
@@ -185,7 +185,7 @@ async function takeExam(): Promise<void> {
       await exam(lab.model, world, {
         count: Number(values.disturbed),
         families: searching,
-        plan: failingSearches(seed),
+        plan: disturbances.empty(seed),
       })
     ).outcomes,
     // Seeds beyond the short names have words of four syllables; training had three.

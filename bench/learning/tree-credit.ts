@@ -21,7 +21,7 @@ import { taskGrader } from "../../src/graders/grade-task.ts";
 import { outcomeReward } from "../../src/graders/reward.ts";
 import { labLimits } from "../../src/lab/lab-model-use.ts";
 import { trainingWorld } from "../../src/lab/lab-runs.ts";
-import { failingSearches, memoryLabTools } from "../../src/lab/memory-lab-tools.ts";
+import { disturbances, memoryLabTools } from "../../src/lab/memory-lab-tools.ts";
 import { labProfile } from "../../src/lab/profile.ts";
 import { openLabModel } from "../../src/lab/quickstart/open-model.ts";
 import { worldTasks } from "../../src/lab/world-tasks.ts";
@@ -48,7 +48,7 @@ const parts = 8;
 const folder = await mkdtemp(join(tmpdir(), "coa-trees-"));
 const lab = await openLabModel(values.start, { optimizer: "adamw", threads: 1 });
 const world = trainingWorld({ seed: 40 + seed, pages: 600 }, 3400);
-const tools = withFaults(memoryLabTools(world), failingSearches(1000 + seed, 0.5));
+const tools = withFaults(memoryLabTools(world), disturbances.empty(1000 + seed, 0.5));
 // The outcome alone: what follows a failed search is malformed at first even where it ends well, and a group of zeros teaches nothing.
 const reward = outcomeReward(taskGrader());
 

@@ -190,9 +190,7 @@ export async function* streamChain(task: Task | string, options: ChainOptions): 
     for (;;) {
       while (events.length > 0) yield events.shift()!;
       if (finished) break;
-      await new Promise<void>((resolve) => {
-        wake = resolve;
-      });
+      await new Promise<void>((resolve) => (wake = resolve));
     }
     await running;
   } finally {

@@ -12,11 +12,6 @@ import type { Output } from "./output.ts";
 import { whole } from "./setting.ts";
 import type { Section } from "./settings/index.ts";
 
-/** Of those, what a handler is to know. */
-export function handlerOptions({ keys, access, maxBodyBytes, onRequest }: ServeOptions): ServeOptions {
-  return { keys, access, maxBodyBytes, onRequest };
-}
-
 /** The port of a server that has a default port of its own. */
 export function portFlag(port: number) {
   return whole("Port; 0 for any free one", { default: port, min: 0, max: 65_535, valueName: "n" });
@@ -28,21 +23,16 @@ export async function keysOf(file: string | undefined): Promise<ServeKey[]> {
   return file ? readKeys(file) : fromEnvironment ? [{ key: fromEnvironment }] : [];
 }
 
-/** The settings as options of a server. */
-export async function portOptions(
-  settings: Section<"server">,
-): Promise<{ port?: number; host?: string } & ServeOptions & { drainMs: number; graceMs: number }> {
+/** The settings as options of a server: its port, and what its handler is to know. */
+export async function portOptions(settings: Section<"server">) {
   const { port, host, apiKeyFile, cors, publicHosts, maxBodyMb, drainSeconds, graceSeconds, log } = settings;
-  return {
-    port,
-    host,
+  const handler: ServeOptions = {
     keys: await keysOf(apiKeyFile),
     access: accessOf(host, { ...(cors.length > 0 && { origins: cors }), ...(publicHosts.length > 0 && { hosts: publicHosts }) }), // biome-ignore format: one rule
     maxBodyBytes: maxBodyMb * 2 ** 20,
-    drainMs: drainSeconds * 1000,
-    graceMs: graceSeconds * 1000,
     onRequest: requestLog(log, (line) => process.stderr.write(`${printable(line)}\n`)),
   };
+  return { port, host, drainMs: drainSeconds * 1000, graceMs: graceSeconds * 1000, handler };
 }
 
 /** Serves until the signal aborts. */

@@ -2,13 +2,13 @@
 
 import { checkOptions } from "../base/work/check-options.ts";
 import type { ChainOptions } from "../chain/chain-options.ts";
+import { checkScore } from "../chain/check-score.ts";
 import { runChain } from "../chain/run-chain.ts";
 import { toolsByName } from "../chain/tool-set.ts";
 import type { Profile } from "../core/profile.ts";
 import type { System, SystemResult } from "../core/system.ts";
 import type { Task } from "../core/task.ts";
 import type { Trajectory } from "../core/trajectory.ts";
-import { checkScore } from "../language/judgement.ts";
 import { defineSystem, trajectoryResult } from "./define-system.ts";
 
 export interface ChainSystemOptions extends Omit<ChainOptions, "id" | "replay" | "signal" | "tools"> {

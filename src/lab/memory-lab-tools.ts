@@ -7,7 +7,7 @@ import { crawlPage } from "../tools/crawl/crawl-page.ts";
 import { buildIndex } from "../tools/local-index/build-index.ts";
 import { indexProvider } from "../tools/search/index-provider.ts";
 import { webSearch } from "../tools/search/web-search.ts";
-import type { FaultPlan } from "../tools/with-faults.ts";
+import type { Fault, FaultPlan } from "../tools/with-faults.ts";
 import { arithmeticTool } from "./arithmetic-tool.ts";
 import { compactTools } from "./compact-tools.ts";
 import type { World } from "./create-world.ts";
@@ -25,15 +25,9 @@ export function labSearch(world: World): Tool {
   return webSearch({ provider: indexProvider(index), count: 3 });
 }
 
-/** Every search finds nothing with this probability (0.4 where it is measured), decided by chain and call. */
-export function failingSearches(seed: number, rate = 0.4): FaultPlan {
-  return { seed, faults: [{ kind: "empty", rate, tools: ["web_search"] }] };
-}
+const searchesThat =
+  (kind: Fault["kind"]) =>
+  (seed: number, rate = 0.4): FaultPlan => ({ seed, faults: [{ kind, rate, tools: ["web_search"] }] });
 
-/** Every search times out with this probability, decided by chain and call. */
-function searchesThatTimeOut(seed: number, rate = 0.4): FaultPlan {
-  return { seed, faults: [{ kind: "timeout", rate, tools: ["web_search"] }] };
-}
-
-/** Faults by name. */
-export const disturbances = { empty: failingSearches, timeouts: searchesThatTimeOut } as const;
+/** Faults by name: every search finds nothing, or times out, with a probability (0.4 where it is measured), by chain and call. */
+export const disturbances = { empty: searchesThat("empty"), timeouts: searchesThat("timeout") } as const;

@@ -2,8 +2,7 @@
  * What judges wrote, parsed: ratings, scores, and the prose beside them. The one place where a rating or a score is
  * read: the profile's gates, the validator, the team's rules and distillation all ask here.
  */
-import type { Profile, TagSpec } from "../core/profile.ts";
-import type { Trajectory } from "../core/trajectory.ts";
+import type { TagSpec } from "../core/profile.ts";
 
 /** The rating of each criterion, in the criteria's order; null where it is missing. Spaces and case do not matter. */
 export function readRatings(text: string, criteria: readonly string[]): (string | null)[] {
@@ -49,11 +48,4 @@ export function readVerdict(text: string): { prose: string; score: number | null
     .filter((line) => line.search(namedScore) < 0)
     .join("\n");
   return { prose: /^\W*\d+\W*$/.test(prose) ? "" : prose.trim(), score: readScore(text) };
-}
-
-/** The score of the last check; undefined where the profile has none or the chain wrote none. */
-export function checkScore(profile: Profile, { segments }: Pick<Trajectory, "segments">): number | undefined {
-  const checks = new Set(profile.tags.flatMap(({ name, body }) => (body.kind === "score" ? [name] : [])));
-  const last = segments.findLast((segment) => segment.by === "model" && checks.has(segment.tag));
-  return (last && readScore(last.text)) ?? undefined;
 }

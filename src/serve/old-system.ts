@@ -5,6 +5,7 @@
  * (`served.shadow`, `served.fallback`).
  */
 import { Refusal } from "../base/http/refusal.ts";
+import { checkScore } from "../chain/check-score.ts";
 import type { Served } from "../core/chain-marks.ts";
 import { messageOf } from "../core/errors.ts";
 import type { Message } from "../core/message.ts";
@@ -12,7 +13,6 @@ import type { ChatModel, ChatReply } from "../core/model.ts";
 import type { Task } from "../core/task.ts";
 import type { Trajectory } from "../core/trajectory.ts";
 import { addUsage, usageOfCall } from "../core/usage.ts";
-import { checkScore } from "../language/judgement.ts";
 import { type ServedCascade, type ServedCascadeOptions, servedCascade } from "../switch/serve-cascade.ts";
 import type { ChainRequest } from "./chain-request.ts";
 import type { ChainService, Finish } from "./chain-service.ts";

@@ -4,9 +4,9 @@
  * log-probabilities, those features are absent and the others remain.
  */
 
+import { checkScore } from "../chain/check-score.ts";
 import type { Profile } from "../core/profile.ts";
 import type { Segment, Trajectory } from "../core/trajectory.ts";
-import { checkScore } from "../language/judgement.ts";
 import type { Features } from "./logistic.ts";
 
 /** What the model's server must tell of every chain, once a score was made of it. */

@@ -1,7 +1,7 @@
 import { defineTask, taskKinds } from "../../core/task.ts";
 import { rewardHandler } from "../../serve/reward-handler.ts";
 import { defineCommand } from "../command.ts";
-import { handlerOptions, portOptions, runServer } from "../serve-flags.ts";
+import { portOptions, runServer } from "../serve-flags.ts";
 import { openGrader } from "./eval-grading.ts";
 
 export default defineCommand({
@@ -18,10 +18,6 @@ export default defineCommand({
     const kinds = taskKinds.map((kind) => defineTask({ id: kind, question: "?", kind }));
     const { grader, note } = await openGrader(settings, session, kinds, { parts: "every" });
     if (note) out.note("without --judge-model open questions are decided only where the answer matches word for word");
-    return await runServer(rewardHandler({ ...handlerOptions(port), grader }), port, {
-      out,
-      signal,
-      json: values.json,
-    });
+    return await runServer(rewardHandler({ ...port.handler, grader }), port, { out, signal, json: values.json });
   },
 });

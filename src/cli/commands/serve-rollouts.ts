@@ -15,7 +15,7 @@ import { defineCommand } from "../command.ts";
 import { findModel } from "../find-model.ts";
 import { type OpenWork, openWork } from "../open-chain.ts";
 import { rewardOf } from "../reward-of.ts";
-import { handlerOptions, portOptions, runServer } from "../serve-flags.ts";
+import { portOptions, runServer } from "../serve-flags.ts";
 import { text } from "../setting.ts";
 import { openGrader } from "./eval-grading.ts";
 
@@ -60,7 +60,7 @@ export default defineCommand({
       enforcement: chain.enforcement,
     };
     const served = rolloutHandler({
-      ...handlerOptions(port),
+      ...port.handler,
       policyAt: (address) => policies.at(address),
       profile: work.profile,
       toolsOf: work.toolsOf,

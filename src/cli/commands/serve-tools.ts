@@ -4,7 +4,7 @@ import { openIndex } from "../../tools/local-index/open-index.ts";
 import { retrieveRoute } from "../../tools/local-index/retrieve-route.ts";
 import { defineCommand } from "../command.ts";
 import { openTools, withDocuments } from "../open-tools.ts";
-import { handlerOptions, portOptions, runServer } from "../serve-flags.ts";
+import { portOptions, runServer } from "../serve-flags.ts";
 
 export default defineCommand({
   summary:
@@ -22,10 +22,6 @@ export default defineCommand({
     const index = indexed.index === undefined ? undefined : session.closeAtEnd(await openIndex(indexed.index));
     if (tools.length === 0) throw new UsageError("no tool can be set up; see: coa tools");
     const routes = index && { "POST /retrieve": retrieveRoute(index, { topk: settings.tools.passages }) };
-    return await runServer(toolHandler({ ...handlerOptions(port), tools, routes }), port, {
-      out,
-      signal,
-      json: values.json,
-    });
+    return await runServer(toolHandler({ ...port.handler, tools, routes }), port, { out, signal, json: values.json });
   },
 });

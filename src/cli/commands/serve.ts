@@ -8,7 +8,7 @@ import { type OpenChain, openChain } from "../open-chain.ts";
 import { openCascade, openOldSystem } from "../open-old-system.ts";
 import { openVersions } from "../open-versions.ts";
 import { priceOf } from "../prices.ts";
-import { handlerOptions, portOptions, runServer } from "../serve-flags.ts";
+import { portOptions, runServer } from "../serve-flags.ts";
 
 export default defineCommand({
   summary:
@@ -45,7 +45,7 @@ export default defineCommand({
       serve.keep === undefined ? undefined : session.closeAtEnd(await openKeptChains(serve.keep, annotations));
     await opened.model.prepare?.(signal);
     const served = await chainHandler({
-      ...handlerOptions(port),
+      ...port.handler,
       model: opened.model,
       profile: opened.profile,
       toolsOf: opened.toolsOf,

@@ -167,7 +167,7 @@ export default defineCommand({
 });
 
 /** Opens the tools of these tasks' worlds: in memory with `fast`, else a real index, HTTP on loopback and a sandbox. */
-export async function openLabTools(
+async function openLabTools(
   tasks: readonly Task[],
   { fast, faults }: { fast: boolean; faults?: string },
   session: Session,
@@ -189,26 +189,11 @@ export async function openLabTools(
   return (task) => byWorld.get(JSON.stringify(task.world))!;
 }
 
-export interface TeamSummary {
-  tasks: number;
-  runs: number;
-  /** Of the runs whose tasks have a gold answer. */
-  solvedShare: number | null;
-  replannedShare: number;
-  perRun: { modelCalls: number; toolCalls: number; billedTokens: number; computedTokens: number };
-  errors: number;
-  text: string;
-}
-
 /**
- * The totals of a file of team runs: solved tasks, tokens both ways, calls, new plans. A run without an answer counts as
- * unsolved, a task without a run not at all.
+ * The totals of a file of team runs: solved tasks (of those with a gold answer), tokens both ways, calls, new plans. A run without
+ * an answer counts as unsolved, a task without a run not at all.
  */
-export async function summariseTeamRuns(
-  runs: AsyncIterable<TeamRun>,
-  tasks: readonly Task[],
-  grade: Grader,
-): Promise<TeamSummary> {
+async function summariseTeamRuns(runs: AsyncIterable<TeamRun>, tasks: readonly Task[], grade: Grader) {
   const byTask = new Map(tasks.map((task) => [task.id, task]));
   const counted = new Map<string, TeamRun & { solved: boolean }>();
   for await (const run of runs) {

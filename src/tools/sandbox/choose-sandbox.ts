@@ -16,11 +16,8 @@ export interface ChooseSandboxOptions {
   limits?: Partial<SandboxLimits>;
   /** See `pyodideSandbox`; the other kinds give every run a sandbox of its own anyway. */
   isolation?: "trajectory" | "run";
+  /** Sandboxes that are started ahead of time. */
   warm?: number;
-  most?: number;
-  cacheFolder?: string;
-  /** The nsjail program; by default `COA_NSJAIL`. */
-  nsjail?: string;
   /** @internal */
   bubblewrap?: BubblewrapOptions;
   /** Where settings come from; the process environment unless told. */
@@ -33,16 +30,14 @@ const nodeForbidsNetwork = Number(process.versions.node.split(".")[0]) >= 26;
 /** Makes the Python sandbox for this machine and these settings. */
 export function chooseSandbox(options: ChooseSandboxOptions = {}): Sandbox {
   checkOptions("chooseSandbox", options);
-  const { limits, isolation, warm, most } = options;
-  const environment = options.environment ?? process.env;
-  const nsjail = options.nsjail ?? environment["COA_NSJAIL"];
-  const kind = options.kind ?? kindFrom(environment["COA_SANDBOX"]) ?? automatic(nsjail, options.bubblewrap);
+  const { limits, isolation, warm } = options;
+  const { kind, nsjail } = chosenKind(options);
   if (kind === "nsjail") {
     if (!nsjail) throw new UsageError("the nsjail sandbox needs to know where nsjail is: set COA_NSJAIL");
-    return nsjailSandbox({ path: nsjail, limits, concurrency: most });
+    return nsjailSandbox({ path: nsjail, limits });
   }
-  if (kind === "bubblewrap") return bubblewrapSandbox({ limits, warm, concurrency: most, ...options.bubblewrap });
-  const pyodide = () => pyodideSandbox({ limits, isolation, warm, most, cacheFolder: options.cacheFolder });
+  if (kind === "bubblewrap") return bubblewrapSandbox({ limits, warm, ...options.bubblewrap });
+  const pyodide = () => pyodideSandbox({ limits, isolation, warm });
   return options.kind ? pyodide() : whenThere(pyodide);
 }
 
@@ -63,10 +58,15 @@ function kindFrom(text: string | undefined): (typeof kinds)[number] | undefined 
   throw new UsageError(`COA_SANDBOX=${text} is not a sandbox: use ${kinds.join(", ")} or auto`);
 }
 
-function automatic(nsjail?: string, bubblewrap?: BubblewrapOptions): (typeof kinds)[number] {
+function chosenKind({ kind, environment = process.env }: ChooseSandboxOptions) {
+  const nsjail = environment["COA_NSJAIL"];
+  return { kind: kind ?? kindFrom(environment["COA_SANDBOX"]) ?? automatic(nsjail), nsjail };
+}
+
+function automatic(nsjail?: string): (typeof kinds)[number] {
   if (nsjail) return "nsjail";
-  if (!nodeForbidsNetwork && bubblewrapProblem(bubblewrap) === undefined) return "bubblewrap";
-  return pyodideFolder() || bubblewrapProblem(bubblewrap) !== undefined ? "pyodide" : "bubblewrap";
+  if (!nodeForbidsNetwork && bubblewrapProblem() === undefined) return "bubblewrap";
+  return pyodideFolder() || bubblewrapProblem() !== undefined ? "pyodide" : "bubblewrap";
 }
 
 /** One sandbox as `coa doctor` shows it. */
@@ -81,9 +81,7 @@ export interface SandboxFinding extends SandboxLevel {
 
 /** Every sandbox this software knows, whether it works here, and which one is used. */
 export async function sandboxLevels(options: ChooseSandboxOptions = {}): Promise<SandboxFinding[]> {
-  const environment = options.environment ?? process.env;
-  const nsjail = options.nsjail ?? environment["COA_NSJAIL"];
-  const chosen = options.kind ?? kindFrom(environment["COA_SANDBOX"]) ?? automatic(nsjail, options.bubblewrap);
+  const { kind: chosen, nsjail } = chosenKind(options);
   const findings: SandboxFinding[] = [];
   const add = (kind: string, make: () => Sandbox | SandboxLevel, remedy: string): void => {
     try {
@@ -99,7 +97,7 @@ export async function sandboxLevels(options: ChooseSandboxOptions = {}): Promise
     }
   };
   add("pyodide", () => pyodideLevel(), "npm install pyodide");
-  add("bubblewrap", () => bubblewrapSandbox(options.bubblewrap), "apt install bubblewrap python3");
+  add("bubblewrap", () => bubblewrapSandbox(), "apt install bubblewrap python3");
   add(
     "nsjail",
     () => {
