@@ -6,7 +6,8 @@
  *
  * Backward, with P the probabilities and D = sum(dO * O) per query: dV = Pᵀ dO, dS = P * (dO Vᵀ - D), dQ = dS K, dK =
  * dSᵀ Q. D is subtracted inside the product, as one more column of dO against a column of -1 beside V. P grows with the
- * square of the length: for long rows it is computed again instead of kept.
+ * square of the length: for long rows it is computed again instead of kept, and a block ends with all three gradients before the
+ * next begins: what is as large as P is then never there for two blocks.
  */
 import type { Dimension, Graph, Value } from "../onnx/graph.ts";
 import * as on from "../onnx/operators.ts";
@@ -134,8 +135,11 @@ export function causalAttention(tape: Tape, q: Value, k: Value, v: Value, blocks
       const left = on.concat(graph, [dResult, inner], 3);
       const right = on.appendColumn(graph, values, -1);
       const dScores = on.multiply(graph, probabilities, on.matMul(graph, left, right, { transposeB: true }));
-      if (needQ) dQueries.push(unstack(on.matMul(graph, dScores, keys, { scale }), index));
       if (needK) dKeys.push(on.matMul(graph, dScores, queries, { transposeA: true, scale }));
+      if (!needQ) return;
+      const dQuery = on.matMul(graph, dScores, keys, { scale });
+      const others = blocks.recompute ? [dKeys.at(-1)!, dValues.at(-1)!].filter(Boolean) : [];
+      dQueries.push(unstack(on.after(graph, dQuery, others), index));
     });
     // Block i contributed to all keys before its end: sum what each stretch of keys received from it and later ones.
     const sumUp = (parts: Value[]) => {

@@ -5,7 +5,7 @@
  * runtime executes in one call.
  */
 import type { Graph, Value } from "../onnx/graph.ts";
-import { add, multiply, scalar, sliceBetween, sum } from "../onnx/operators.ts";
+import { after, sum } from "../onnx/operators.ts";
 
 /**
  * Turns the gradients of an operator's results into those of its arguments; where `needed[i]` is false, that gradient
@@ -42,7 +42,8 @@ export function createTape(graph: Graph): Tape {
 
 /**
  * `build(x)`, of which nothing but `x` is kept: for the gradient everything in between is computed again. That starts when the
- * gradient of the result is there; without waiting for it, it would be computed long before and kept all the same.
+ * gradient of the result is there, and ends with the gradients of all weights: otherwise it would be computed long before, or what
+ * these are made of kept long after.
  */
 export function computedAgain(
   tape: Tape,
@@ -53,13 +54,13 @@ export function computedAgain(
   const { graph } = tape;
   const y = build(createTape(graph), x);
   tape.record([x, ...weights], [y], ([dy], needed) => {
-    const [from, to] = [graph.constant([0n], [1]), graph.constant([1n], [1])];
-    const row = sliceBetween(graph, dy!, 0, from, to, "one row");
-    const waiting = add(graph, x, multiply(graph, row, scalar(graph, 0)));
+    const waiting = after(graph, x, [dy!]);
     const again = createTape(graph);
     const result = build(again, waiting);
     const wanted = [waiting, ...weights].filter((_, at) => needed[at]);
     const found = gradients(again, [[result, dy!]], wanted);
+    const ofWeights = found.slice(1).filter((gradient) => gradient !== undefined);
+    if (needed[0]) found[0] = after(graph, found[0]!, ofWeights);
     let next = 0;
     return needed.map((need) => (need ? found[next++] : undefined));
   });

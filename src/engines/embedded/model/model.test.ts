@@ -5,7 +5,7 @@ import { openRuntime } from "../runtime/runtime.ts";
 import { createTrainer } from "../train/create-trainer.ts";
 import { compile } from "./compile.ts";
 import { checkConfig, configFromHuggingFace, configToHuggingFace, modelConfig } from "./config.ts";
-import { checkParameters, initialParameters, parameterCount } from "./parameters.ts";
+import { checkParameters, initialParameters, layerNames, parameterCount } from "./parameters.ts";
 
 const size = { vocabularySize: 300, hiddenSize: 128, layers: 3, heads: 4, maxContext: 512 };
 
@@ -88,6 +88,33 @@ describe("initial parameters", () => {
 });
 
 describe("a training graph", () => {
+  it("finishes a layer that is computed again, its weights too, before the one below it", () => {
+    const config = modelConfig({
+      vocabularySize: 20,
+      hiddenSize: 16,
+      layers: 4,
+      heads: 2,
+      intermediateSize: 24,
+      maxContext: 64,
+    });
+    const blocks = { rows: 4, again: true, recompute: true } as const;
+    const { graph } = compile(config, { kind: "training", blocks });
+    const made = new Map(graph.nodes.flatMap((node) => node.outputs.map((name) => [name, node] as const)));
+    const needed = new Set<string>(); // for the gradient of the first layer's first weight
+    const wanted = [`gradient:${layerNames(0).queryWeight}`];
+    for (let name = wanted.pop(); name !== undefined; name = wanted.pop()) {
+      if (needed.has(name)) continue;
+      needed.add(name);
+      wanted.push(...(made.get(name)?.inputs ?? []));
+    }
+    // What an output renames counts as that output.
+    const late = graph.outputs.flatMap(({ name }) => {
+      const [source = name] = made.get(name)?.operator === "Identity" ? made.get(name)!.inputs : [];
+      return /layers\.[12]\./.test(name) && !needed.has(source) ? [name] : [];
+    });
+    assert.deepEqual(late, []);
+  });
+
   it("writes down every size that can't be inferred, by a name that stands for no other: the runtime shares memory by name", () => {
     const config = modelConfig({
       vocabularySize: 40,

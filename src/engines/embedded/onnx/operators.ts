@@ -122,6 +122,18 @@ export function sliceBetween(graph: Graph, a: Value, axis: number, from: Value, 
   return one(graph.node({ operator: "Slice", inputs, outputs: [{ shape, type: a.type }] }));
 }
 
+/** `a`, not before the others are computed: nothing of the first element of each is added. */
+export function after(graph: Graph, a: Value, others: readonly Value[]): Value {
+  if (others.length === 0) return a;
+  const first = (other: Value) => {
+    const each = (value: (axis: number) => number) =>
+      graph.constant(other.shape.map((_, axis) => BigInt(value(axis))), [other.shape.length]); // biome-ignore format: one line
+    const inputs = [other, each(() => 0), each(() => 1), each((axis) => axis)];
+    return one(graph.node({ operator: "Slice", inputs, outputs: [{ shape: other.shape.map(() => 1) }] }));
+  };
+  return add(graph, a, multiply(graph, sum(graph, others.map(first)), scalar(graph, 0)));
+}
+
 /** Joins values along one axis into a size known only by name. */
 export function concatTo(graph: Graph, parts: readonly Value[], axis: number, size: Dimension): Value {
   if (parts.length === 1) return parts[0]!;
