@@ -71,10 +71,12 @@ describe("a file with questions and answers alone", () => {
         "recorded",
         "--runs",
         at("runs.jsonl"),
+        "--price",
+        "0.4,1.6",
         "--name",
         "t",
       ),
-      /3 of 3/,
+      /3 of 3[\s\S]*per success: .*\$0\.00/,
     );
   });
 

@@ -9,11 +9,12 @@ import { limiter } from "../../base/work/limiter.ts";
 import { limitedModel } from "../../base/work/wrap-model.ts";
 import { errorEnding, throwIfUserMustFix } from "../../core/ending.ts";
 import { UsageError } from "../../core/errors.ts";
-import type { ChatModel, Model } from "../../core/model.ts";
+import type { ChatModel, Model, Price } from "../../core/model.ts";
 import type { System } from "../../core/system.ts";
 import type { Task } from "../../core/task.ts";
 import { teamRunSchema } from "../../core/team-run.ts";
 import type { Tool } from "../../core/tool.ts";
+import { callCost } from "../../core/usage.ts";
 import { modelFingerprint } from "../../engines/embedded/files/model-fingerprint.ts";
 import { bareSystem } from "../../evaluate/bare-system.ts";
 import { chainSystem } from "../../evaluate/chain-system.ts";
@@ -45,7 +46,7 @@ export async function openSystem(
   settings: SystemSettings,
   session: Session,
 ): Promise<System> {
-  if (system === "recorded") return openRecorded(runs, name);
+  if (system === "recorded") return openRecorded(runs, name, priceOf(settings.spending.price));
   if (!isKind(system)) return openModule(system, name, session);
   const { tools } = settings;
   // During an evaluation the search and crawl tools know the blocklist too.
@@ -206,11 +207,12 @@ function makeSystem(
   return teamSystem({ ...known, roles: { default: chat }, tools: toolsOf, topology, temperature, prices });
 }
 
-/** Runs that were recorded, graded as they are. */
-async function openRecorded(file: string | undefined, name: string | undefined): Promise<System> {
+/** Runs that were recorded, graded as they are; those that say no cost have the given price. */
+async function openRecorded(file: string | undefined, name: string | undefined, price?: Price): Promise<System> {
   if (file === undefined) throw new UsageError("--system recorded needs the runs: --runs <runs.jsonl>");
   const fingerprint = await fileFingerprint(file);
   const runs = await readAllJsonl(file, teamRunSchema);
+  for (const { usage } of runs) usage.costUsd ||= callCost(usage, price);
   return recordedSystem(runs, { name, fingerprint });
 }
 
