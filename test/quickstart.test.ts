@@ -25,7 +25,11 @@ describe("quickstart", () => {
       },
     });
     await assert.rejects(stopped, /stopped|abort/i);
-    assert.equal((await readAllJsonl<TeamRun>(join(folder, "team", "runs.jsonl"))).length, 60);
+    assert.equal(
+      (await readAllJsonl<TeamRun>(join(folder, "team", "runs.jsonl"))).length,
+      63,
+      "60, and 3 that end wrong",
+    );
     await assert.rejects(runQuickstart({ ...options, resume: "never" }), /holds a quickstart already/);
     await assert.rejects(runQuickstart({ ...options, seed: 2 }), /belongs to other work: seed was 1, is 2/);
     const resumed: string[] = [];
@@ -36,7 +40,15 @@ describe("quickstart", () => {
       },
     });
     assert.deepEqual(resumed, ["team", "distill"]);
-    assert.equal(stages["team"]?.["right"], 1);
+    assert.equal(stages["team"]?.["right"], 60 / 63);
+    assert.equal(stages["distill"]?.["chains kept"], 60, "wrong runs are dropped, and nothing else changes");
+    assert.match(String(stages["distill"]?.["line"]), /^60 of 63 runs became chains; dropped: 3 wrong/);
+    assert.match(
+      String(stages["distill"]?.["example"]),
+      /^before: \d+ model calls of the team, \d+ tokens\nafter: one text, <think>/,
+    );
+    for (const [name, { line }] of Object.entries(stages)) assert.ok(line.length > 20, name);
+    for (const name of ["team", "distill", "sft", "rl", "evaluate"]) assert.ok(stages[name]!.example.length > 20, name);
     assert.equal(stages["sft"]?.["steps"], 10);
     assert.equal(stages["evaluate"]?.["team-handoff"], 1);
     for (const name of systemsOf(0)) assert.ok(table.includes(name), name);

@@ -3,6 +3,7 @@ import { join, resolve } from "node:path";
 import { loadModule } from "../../base/files/load-module.ts";
 import { openWorkspace } from "../../base/files/workspace.ts";
 import { UsageError } from "../../core/errors.ts";
+import type { OnProgress } from "../../core/events.ts";
 import { runQuickstart } from "../../lab/quickstart/run-quickstart.ts";
 import type { StageEvent } from "../../lab/quickstart/stage.ts";
 import { defineCommand } from "../command.ts";
@@ -37,16 +38,21 @@ export default defineCommand({
       values.out === undefined ? workspace.path(runName(size, values.imperfect, seed)) : resolve(values.out);
     out.note(`Everything is kept in ${folder}. Stop it at any time; the same command resumes it.`);
     const imperfect = values.imperfect ? 0.4 : 0;
+    const moving = keepMoving(out.progress);
     const result = await runQuickstart({
       folder,
       size,
       seed,
       imperfect,
       resume,
-      onProgress: out.progress,
-      onStage: (event) => show(event, out),
+      onProgress: moving.progress,
+      onStage(event) {
+        if (event.type === "stage-end") moving.pause();
+        show(event, out);
+        if (event.type === "stage-start") moving.progress({ stage: event.name, done: 0 });
+      },
       signal,
-    });
+    }).finally(moving.pause);
     return {
       json: { size, seed, imperfect, ...result },
       text: [
@@ -83,10 +89,27 @@ function show(event: StageEvent, out: Output): void {
     return;
   }
   out.endProgress();
-  const figures = Object.entries(event.figures)
-    .filter(([name]) => name !== "seconds")
-    .map(([name, value]) => `${name} ${typeof value === "number" ? Number(value.toPrecision(4)) : value}`);
-  out.note(`    ${figures.join(", ")} (${event.resumed ? "done before" : duration(event.seconds * 1000)})`);
+  const { line, example } = event.figures;
+  out.note(`    ${line} (${event.resumed ? "done before" : duration(event.seconds * 1000)})`);
+  if (example) out.note(out.style("dim", example.replace(/^/gm, "      ")));
+}
+
+/** Progress that is told again every two seconds while nothing new comes, with how long that has been. */
+export function keepMoving(progress: OnProgress) {
+  let timer: NodeJS.Timeout | undefined;
+  const pause = () => clearInterval(timer);
+  return {
+    pause,
+    progress(event: Parameters<OnProgress>[0]) {
+      pause();
+      progress(event);
+      let seconds = 0;
+      timer = setInterval(() => {
+        seconds += 2;
+        progress({ ...event, figures: { ...event.figures, working: `${seconds} s` } });
+      }, 2000);
+    },
+  };
 }
 
 function runName(size: string, imperfect: boolean, seed: number): string {

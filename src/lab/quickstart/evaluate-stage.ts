@@ -82,7 +82,12 @@ export const evaluateStage: Stage = {
       }
     };
     try {
-      return Object.fromEntries(await inParallel(systemsOf(context.imperfect), atOnce, measure));
+      const measured = Object.fromEntries(await inParallel(systemsOf(context.imperfect), atOnce, measure));
+      const [team, sft, rl] = ["team-handoff", "chain-sft", "chain-rl"].map(
+        (name) => `${(100 * measured[name]!).toFixed(0)} %`,
+      );
+      const line = `of ${tasks.length} new questions the team answers ${team}, the model ${sft} after SFT and ${rl} after RL`;
+      return { ...measured, line, example: `${tasks[0]!.question} Right: ${tasks[0]!.answers.join(" or ")}` };
     } finally {
       await lab.close();
       await sandbox.close();

@@ -10,9 +10,14 @@ import type { Trajectory } from "../../core/trajectory.ts";
 import { openEmbeddedEngine } from "../../engines/embedded/embedded-engine.ts";
 import { engineModel } from "../../models/engine-model.ts";
 import { loadTokenizer } from "../../tokenizers/load-tokenizer.ts";
+import { type FaultPlan, withFaults } from "../../tools/with-faults.ts";
 import { chainRollout } from "../../train/chain-rollout.ts";
+import { createWorld } from "../create-world.ts";
 import { labLimits } from "../lab-model-use.ts";
+import { memoryLabTools } from "../memory-lab-tools.ts";
 import { labProfile } from "../profile.ts";
+import { worldTasks } from "../world-tasks.ts";
+import { oneLine } from "./stage.ts";
 
 export interface LabModel {
   engine: Engine;
@@ -46,6 +51,21 @@ export function runLabChain(
 ): Promise<Trajectory> {
   const { model, tools, temperature, profile = labProfile, ...run } = how;
   return chainRollout({ ...labChains, profile, model, tools, temperature })(task, run);
+}
+
+/** What a model writes for one question about a world that nothing else uses, on one line; `failing`: half of its searches find nothing. */
+export async function exampleChain(folder: string, failing?: FaultPlan): Promise<string> {
+  const { model, engine } = await openLabModel(folder, { threads: 1 });
+  try {
+    const world = createWorld({ seed: 319, pages: 200, split: "test" });
+    const [task] = worldTasks(world, { count: 1, seed: 1, families: ["hop1"] });
+    const tools = failing ? withFaults(memoryLabTools(world), failing) : memoryLabTools(world);
+    const { answer, segments } = await runLabChain(task!, { model, tools, temperature: 0, seed: 0 });
+    const verdict = answer === task!.answers[0] ? "right" : "wrong";
+    return `${oneLine(`${task!.question} ${segments.map(({ tag, text }) => `${tag}: ${text}`).join(" · ")}`, 260)} (${verdict})`;
+  } finally {
+    await engine.close();
+  }
 }
 
 /** The folder of the model that comes with the package. */

@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { compareEvaluations, comparisonReport } from "../../evaluate/compare-evaluations.ts";
 import { readEvaluation, type StoredEvaluation } from "../../evaluate/read-evaluation.ts";
 import { comparisonTable } from "../../report/comparison-table.ts";
+import { resultSentence } from "../../report/result-sentence.ts";
 import { systemsOf } from "./evaluate-stage.ts";
 import type { Stage } from "./stage.ts";
 
@@ -24,7 +25,21 @@ export const reportStage: Stage = {
         `The team erred in ${100 * imperfect} % of its runs and nothing filtered them: SFT copied the errors, RL had only right or wrong to go by.`,
       );
     await writeFile(join(folder, "table.txt"), `${lines.join("\n")}\n`);
-    return { page: join(folder, "report.html") };
+    const [before, after] = ["chain-sft", "chain-rl"].map(
+      (name) =>
+        evaluations.find(({ summary }) => summary.system === `${name}${imperfect > 0 ? "-sampled" : "-failing"}`)!,
+    ) as [StoredEvaluation, StoredEvaluation];
+    const won = before.records.find(
+      ({ taskId, grade }) =>
+        !grade?.correct && after.records.some((one) => one.taskId === taskId && one.grade?.correct),
+    );
+    const question = before.tasks.find(({ id }) => id === won?.taskId)?.question;
+    const rest = after.records.find(({ taskId }) => taskId === won?.taskId)?.answer;
+    return {
+      page: join(folder, "report.html"),
+      line: resultSentence(comparison),
+      example: won ? `${question} After SFT: ${won.answer ?? "no answer"}. After RL: ${rest}, which is right.` : "",
+    };
   },
 };
 

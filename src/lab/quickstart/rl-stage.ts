@@ -32,7 +32,7 @@ import { disturbances } from "../memory-lab-tools.ts";
 import { labProfile } from "../profile.ts";
 import { type LabTools, realLabTools } from "../real-lab-tools.ts";
 import { type Family, families, worldTasks } from "../world-tasks.ts";
-import { labChains, modelFolder, openLabModel } from "./open-model.ts";
+import { exampleChain, labChains, modelFolder, openLabModel } from "./open-model.ts";
 import { maxContext } from "./sft-stage.ts";
 import type { QuickstartContext, Stage } from "./stage.ts";
 
@@ -82,7 +82,13 @@ export const rlStage: Stage = {
       const weights = (into: string) => averageModels(result.models, into, { start });
       const into = { model: modelFolder(context.folder, "rl") };
       await saveTrained(into, { engine, tokenizer, from, weights, training: { stage: "rl", seed } });
-      return { rollouts: result.rollouts, "reward first": result.firstReward, "reward last": result.lastReward };
+      const { rollouts, firstReward: first, lastReward: last } = result;
+      const searches = faults ? plan : undefined;
+      return {
+        ...{ rollouts, "reward first": first, "reward last": last },
+        line: `${rollouts} tries; the share that ended right went from ${(100 * first).toFixed(0)} to ${(100 * last).toFixed(0)} % while it practised`,
+        example: `before: ${await exampleChain(from, searches)}\nafter: ${await exampleChain(into.model, searches)}`,
+      };
     } finally {
       await lab.engine.close();
       await worlds.close();

@@ -12,6 +12,7 @@ import { runSteps } from "../../base/files/resumable-steps.ts";
 import type { OnProgress } from "../../core/events.ts";
 import type { Task } from "../../core/task.ts";
 import type { TeamRun } from "../../core/team-run.ts";
+import { type Trajectory, trajectoryText } from "../../core/trajectory.ts";
 import { distill } from "../../distill/distill.ts";
 import { taskGrader } from "../../graders/grade-task.ts";
 import { labRuns } from "../lab-runs.ts";
@@ -21,7 +22,7 @@ import { readTable, reportStage } from "./report-stage.ts";
 import { rlStage } from "./rl-stage.ts";
 import { type QuickstartSettings, quickstartSizes } from "./settings.ts";
 import { sftStage } from "./sft-stage.ts";
-import type { QuickstartContext, Stage, StageEvent, StageFigures } from "./stage.ts";
+import { oneLine, type QuickstartContext, type Stage, type StageEvent, type StageFigures } from "./stage.ts";
 
 export interface QuickstartOptions {
   /** Everything is kept here; an unfinished quickstart is resumed. */
@@ -120,9 +121,20 @@ export const distillStage: Stage = {
       signal,
       onProgress,
     });
-    return { "runs in": report.records, "chains kept": report.written };
+    const dropped = report.stages.flatMap(({ reasons }) => Object.entries(reasons).map(([why, n]) => `${n} ${why}`));
+    const first = (await readJsonl<TeamRun>(join(run, "team", "runs.jsonl")).next()).value;
+    const chain = (await readJsonl<Trajectory>(join(folder, "trajectories.jsonl")).next()).value;
+    return {
+      "runs in": report.records,
+      "chains kept": report.written,
+      line: `${report.written} of ${report.records} runs became chains; dropped: ${dropped.join(", ") || "none"}`,
+      example: `before: ${first?.steps.length} model calls of the team, ${first?.usage.billedTokens} tokens\nafter: one text, ${oneLine(trajectoryText(chain?.segments ?? []))}`,
+    };
   },
 };
+
+/** Worlds of the runs that end wrong: neither SFT nor RL uses them for anything. */
+const firstFlawedWorld = 3000;
 
 /** The scripted team solves tasks in training worlds; every run is kept as a TeamRun, and a resumed stage appends only the runs that are missing. */
 export const teamStage: Stage = {
@@ -136,19 +148,24 @@ export const teamStage: Stage = {
     let done = 0;
     let right = 0;
     let billed = 0;
+    let example = "";
+    const options = { seed, imperfect, signal, tasksPerWorld: settings.tasksPerWorld, pages: settings.pages };
+    const keep = async (task: Task, run: TeamRun) => {
+      done++;
+      billed += run.usage.billedTokens;
+      const agents = new Set(run.steps.map(({ agentId }) => agentId)).size;
+      example ||= `${task.question}\n${agents} agents, ${run.steps.length} model calls, ${run.usage.billedTokens} tokens: ${run.answer}`;
+      // The run last: its presence says that the task is there too.
+      if (known.has(task.id)) return;
+      await tasks.append(task);
+      await runs.append(run);
+    };
     try {
       for (let world = 0; done < settings.teamTasks; world++) {
-        const options = { seed, imperfect, signal, tasksPerWorld: settings.tasksPerWorld, pages: settings.pages };
         for await (const { task, run } of labRuns(options, world)) {
           if (done >= settings.teamTasks) break;
-          done++;
           if (run.answer === task.answers[0]) right++;
-          billed += run.usage.billedTokens;
-          if (!known.has(task.id)) {
-            // The run last: its presence says that the task is there too.
-            await tasks.append(task);
-            await runs.append(run);
-          }
+          await keep(task, run);
           if (done % 20 === 0)
             onProgress({
               stage: "team",
@@ -158,10 +175,16 @@ export const teamStage: Stage = {
             });
         }
       }
+      // A team without mistakes leaves the filters nothing to do: some runs more, in worlds of their own, end wrong.
+      const wrong = imperfect > 0 ? 0 : Math.ceil(settings.teamTasks / 25);
+      for (let world = firstFlawedWorld; done < settings.teamTasks + wrong; world++)
+        for await (const { task, run } of labRuns({ ...options, imperfect: 1 }, world))
+          if (run.answer !== task.answers[0] && done < settings.teamTasks + wrong) await keep(task, run);
     } finally {
       await runs.close();
       await tasks.close();
     }
-    return { runs: done, right: right / done, "billed tokens per run": billed / done };
+    const line = `the team answered ${done} questions, ${right} of them right, with ${Math.round(billed / done)} tokens each`;
+    return { runs: done, right: right / done, "billed tokens per run": billed / done, line, example };
   },
 };

@@ -24,7 +24,7 @@ import { labModelUse } from "../lab-model-use.ts";
 import { trainingWorld } from "../lab-runs.ts";
 import { labProfile } from "../profile.ts";
 import { isReadingQuestion, readingExamples } from "../reading-examples.ts";
-import { modelFolder, shippedModel } from "./open-model.ts";
+import { exampleChain, modelFolder, shippedModel } from "./open-model.ts";
 import type { QuickstartContext, Stage, StageFigures } from "./stage.ts";
 
 /** Longest chain that is trained on and sampled. */
@@ -38,7 +38,8 @@ export const sftStage: Stage = {
     const { sft, model } = settings;
     if (sft === "shipped") {
       await cp(shippedModel, modelFolder(context.folder, "sft"), { recursive: true });
-      return { model: "the shipped one (weights/afm-lab-2m)" };
+      const example = `it writes: ${await exampleChain(shippedModel)}`;
+      return { model: "the shipped one (weights/afm-lab-2m)", line: "the shipped model stands in", example };
     }
     const chains = join(context.folder, "distill", "trajectories.jsonl");
     const tokenizer = await trainOwnTokenizer(chains, settings.vocabulary);
@@ -110,11 +111,12 @@ export const sftStage: Stage = {
       const training = { stage: "sft", data: fingerprint, seed };
       const into = { model: modelFolder(context.folder, "sft") };
       await saveTrained(into, { engine, tokenizer, use: labModelUse([]), training });
-      return {
-        parameters: parameterCount(config),
-        steps: rounds.flatMap(({ phases }) => phases).reduce((sum, { steps }) => sum + steps, 0),
-        "loss per token": result?.loss ?? 0,
-      };
+      const parameters = parameterCount(config);
+      const steps = rounds.flatMap(({ phases }) => phases).reduce((sum, { steps }) => sum + steps, 0);
+      const loss = result?.loss ?? 0;
+      const line = `${(parameters / 1e6).toFixed(1)} million weights learned ${all.length} chains in ${steps} steps; loss per token ${loss.toPrecision(2)}`;
+      const example = `it writes: ${await exampleChain(into.model)}`;
+      return { parameters, steps, "loss per token": loss, line, example };
     } finally {
       await engine.close();
     }

@@ -15,7 +15,14 @@ export interface QuickstartContext {
   signal: AbortSignal;
 }
 
-export type StageFigures = Record<string, number | string>;
+/** `line`: what happened, in a sentence. `example`: one thing it was done to, a line each. */
+export type StageFigures = Record<string, number | string> & { line: string; example: string };
+
+/** The beginning of a text, on one line. */
+export function oneLine(text: string, length = 150): string {
+  const plain = text.replace(/\s+/g, " ").trim();
+  return plain.length > length ? `${plain.slice(0, length)}…` : plain;
+}
 
 /** What a person wants to know while stages run. `resumed` marks a stage that had finished before. */
 export type StageEvent =
