@@ -131,7 +131,7 @@ describe("chains and datasets", () => {
       (count) => alignMoves([list(count, (at) => `a${at % 7}`), list(count, (at) => `a${at % 5}`)]),
       100,
     );
-    for (const format of ["chat", "openai", "llama-factory"] as const)
+    for (const format of ["chat", "llama-factory"] as const)
       await grows(format, (count) => exportDataset({ format, folder, name: `${format}-${count}`, trajectories: list(count, (at) => ({ ...chain(6), id: `t${at}` })) }), 300); // biome-ignore format: one call
   });
 

@@ -288,51 +288,6 @@ describe("importing files", () => {
       events,
     });
     const otlp = (...spans: unknown[]) => ({ resourceSpans: [{ scopeSpans: [{ scope: { name: "ai" }, spans }] }] });
-    const prompt = [
-      { role: "system", content: "Lead." },
-      { role: "user", content: [{ type: "text", text: "Q?" }] },
-    ];
-    const after = [
-      ...prompt,
-      { role: "assistant", content: [{ type: "tool-call", toolCallId: "c1", toolName: "ask", input: { a: 1 } }] },
-      {
-        role: "tool",
-        content: [{ type: "tool-result", toolCallId: "c1", toolName: "ask", output: { type: "text", value: "yes" } }],
-      },
-    ];
-    const tool = JSON.stringify({ type: "function", name: "ask", inputSchema: {} });
-    const model = (messages: unknown) => ({
-      "ai.operationId": "ai.generateText.doGenerate",
-      "ai.prompt.messages": JSON.stringify(messages),
-      "ai.prompt.tools": `[${JSON.stringify(tool)}]`,
-      "ai.usage.inputTokens": 10,
-      "ai.usage.outputTokens": 2,
-    });
-    const [legacy] = await imported(
-      otlp(
-        span("root", "", { "ai.operationId": "ai.generateText", "ai.telemetry.functionId": "boss" }),
-        span("m1", "root", {
-          ...model(prompt),
-          "ai.response.toolCalls": JSON.stringify([{ toolCallId: "c1", toolName: "ask", input: '{"a":1}' }]),
-        }),
-        span("tool", "root", {
-          "ai.operationId": "ai.toolCall",
-          "ai.toolCall.id": "c1",
-          "ai.toolCall.name": "ask",
-          "ai.toolCall.args": '{"a":1}',
-          "ai.toolCall.result": '"yes"',
-        }),
-        span("m2", "root", { ...model(after), "ai.response.text": "A." }),
-      ),
-    );
-    assert.deepEqual(
-      [legacy?.agents[0]?.name, legacy?.answer, legacy?.steps[0]?.toolCalls[0]?.result],
-      ["boss", "A.", "yes"],
-    );
-    assert.deepEqual(
-      legacy?.steps[1]?.input.map((key) => legacy.messages[key]?.role),
-      ["system", "user", "assistant", "tool"],
-    );
     const [flat] = await imported(
       otlp(
         span("m", "", {

@@ -13,12 +13,10 @@ import { parseJson } from "../core/json-value.ts";
 import { printable } from "../core/printable.ts";
 import { type BudgetOptions, budgetOptionsSchema, createBudget } from "./budget.ts";
 import { logName } from "./call-log.ts";
-import { followAiSdk } from "./preload/ai-sdk-channel.ts";
 import type { RecorderOptions } from "./preload/exchange-recorder.ts";
 import { followCauses } from "./preload/follow-causes.ts";
 import { followRequests } from "./preload/follow-requests.ts";
 import { followUndici, markedFetch } from "./preload/follow-undici.ts";
-import { type AgentsContext, followOpenAIAgents } from "./preload/openai-agents-spans.ts";
 import { runContext, withRun } from "./preload/run-context.ts";
 import { wrapFetch } from "./preload/wrap-fetch.ts";
 import { wrapHttp } from "./preload/wrap-http.ts";
@@ -47,26 +45,13 @@ async function register(): Promise<void> {
     }
     warned ||= !budgetSaid;
   };
-  followAiSdk(fixed === undefined ? undefined : () => fixed);
-  let agents: AgentsContext | undefined;
-  try {
-    agents = await followOpenAIAgents(resolve(process.argv[1] ?? "index.js"));
-  } catch (error) {
-    onProblem(error);
-  }
   const missed = unrecordedCounter();
   const limits = process.env["COA_BUDGET"];
   // A budget that can't be read must not let the app spend without one.
   const budget = limits ? createBudget(readBudget(limits)) : undefined;
   const options: RecorderOptions = {
     write: syncLog(folder),
-    context() {
-      const own = runContext.getStore();
-      const told = own?.agent ? undefined : agents?.();
-      const runId = fixed ?? own?.runId ?? told?.runId;
-      const agent = own?.agent ?? told?.agent;
-      return { ...(runId !== undefined && { runId }), ...(agent && { agent }) };
-    },
+    runOf: () => fixed ?? runContext.getStore(),
     ...(budget && { budget }),
     onProblem,
     onUnrecorded: (what) => missed.add(what),

@@ -53,13 +53,6 @@ const traces: Record<string, (finish: string, parts: Json[]) => unknown> = {
       "gen_ai.output.messages": JSON.stringify([{ role: "assistant", parts: [{ type: "text", content: "A cat" }] }]),
       "gen_ai.response.finish_reasons": [finish],
     }),
-  "the AI SDK's spans": (finish, parts) =>
-    otlp({
-      "ai.operationId": "ai.generateText.doGenerate",
-      "ai.prompt.messages": JSON.stringify([{ role: "user", content: parts }]),
-      "ai.response.text": "A cat",
-      "ai.response.finishReason": finish,
-    }),
   LangSmith: (finish, parts) => [
     {
       id: "r1",

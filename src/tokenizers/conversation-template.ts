@@ -121,7 +121,7 @@ function lostPart(part: string, written: string): string {
 function lost(name: string, what: string): CoaError {
   return new CoaError(
     "format",
-    `${name} ${what}: a model trained through it would learn something else. Take a format of token ids (trl, llama-factory-pretokenised), or a profile whose tags the template leaves alone (another name for think)`,
+    `${name} ${what}: a model trained through it would learn something else. Take the format of token ids (trl), or a profile whose tags the template leaves alone (another name for think)`,
     { code: "lossy-template" },
   );
 }

@@ -10,7 +10,7 @@ import type { Profile } from "../../src/core/profile.ts";
 import { defineTask } from "../../src/core/task.ts";
 import type { Tokenizer } from "../../src/core/tokenizer.ts";
 import { defineTool } from "../../src/core/tool.ts";
-import { afmAlpacaRow, pretokenisedRow } from "../../src/dataset/export/formats.ts";
+import { afmAlpacaRow, trlRow } from "../../src/dataset/export/formats.ts";
 import { labProfile } from "../../src/lab/profile.ts";
 import { tagTokens } from "../../src/language/profile.ts";
 import { builtInProfiles } from "../../src/language/profiles.ts";
@@ -86,7 +86,7 @@ describe("exported text is what the runtime shows the model", () => {
           assert.equal(model.requests.length, 2, "the tool was called");
           const last = model.requests.at(-1)!;
           const shown = last.tokens!;
-          const { row } = pretokenisedRow(trajectory, tokenizer);
+          const { row } = trlRow(trajectory, tokenizer);
           assert.deepEqual(row!.input_ids.slice(0, shown.length), [...shown], "the ids of the last call are a prefix of the row");
           const written = tokenizer.decode(row!.input_ids.slice(shown.length));
           assert.ok(written.startsWith(script(profile)[1]!), written);

@@ -12,7 +12,7 @@ import { defineCommand, oneInputFile } from "../command.ts";
 import { anyOf, choice, text, whole } from "../setting.ts";
 
 /** Formats that another trainer puts through the model's chat template. */
-const isConversation = (format: ExportFormat) => ["chat", "verl-sft", "openai-tools"].includes(format);
+const isConversation = (format: ExportFormat) => ["chat", "openai-tools"].includes(format);
 
 const names = Object.entries(exportFormats).map(([name, { about }]) => `${name} (${about})`);
 

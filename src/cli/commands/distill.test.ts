@@ -154,7 +154,7 @@ describe("from a lab task to a dataset, on the command line", () => {
     assert.ok(JSON.parse(again.stdout).cut > 0);
     const split = JSON.parse((await coa("dataset", "split", chains, "--validation", "0.3", "--json")).stdout);
     assert.equal(split[0].records + split[1].records, manifest.examples);
-    for (const format of ["chat", "llama-factory", "verl-sft", "openai"]) {
+    for (const format of ["chat", "llama-factory"]) {
       const { stdout } = await coa("dataset", "export", chains, "--format", format, "--out", path(format), "--json");
       assert.equal(JSON.parse(stdout).rows, manifest.examples);
     }

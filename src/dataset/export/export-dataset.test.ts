@@ -3,7 +3,6 @@ import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
-import { asyncBufferFromFile, parquetMetadataAsync, parquetReadObjects } from "hyparquet";
 import { z } from "zod";
 import { defineTask } from "../../core/task.ts";
 import { type Segment, type Trajectory, trajectoryText } from "../../core/trajectory.ts";
@@ -105,27 +104,7 @@ describe("exportDataset", () => {
     assert.equal(info["llama-factory"].tags.observation_tag, "observation");
   });
 
-  it("writes verl's SFT Parquet as a list of role and content", async () => {
-    const result = await run("verl-sft");
-    const file = await asyncBufferFromFile(result.files[0]!);
-    const { schema } = await parquetMetadataAsync(file);
-    assert.deepEqual(
-      schema.map((element) => element.name),
-      ["root", "messages", "list", "element", "role", "content"],
-    );
-    const rows = (await parquetReadObjects({ file })) as { messages: { role: string; content: string }[] }[];
-    assert.equal(rows.length, 2);
-    assert.deepEqual(rows[0]!.messages[0], { role: "system", content: "Rules." });
-    assert.equal(
-      rows[0]!.messages
-        .slice(2)
-        .map((message) => message.content)
-        .join(""),
-      trajectoryText(segments),
-    );
-  });
-
-  it("writes verl's RL rows from tasks, as JSONL and as Parquet alike", async () => {
+  it("writes verl's RL rows from tasks", async () => {
     const schema = z.strictObject({
       data_source: z.string(),
       agent_name: z.string(),
@@ -153,10 +132,6 @@ describe("exportDataset", () => {
       ["hop1", "nq", "chain-of-agents"],
     );
     assert.match(rows[0]!.prompt[0]!.content, /web_search/);
-    const parquet = await run("verl-rl-parquet", { profile: webProfile, split: "test" });
-    const read = await parquetReadObjects({ file: await asyncBufferFromFile(parquet.files[0]!) });
-    const plain = JSON.parse(JSON.stringify(read, (_, value) => (typeof value === "bigint" ? Number(value) : value)));
-    assert.deepEqual(plain, rows);
   });
 
   it("writes TRL rows whose labels hold exactly what the model wrote", async () => {
@@ -169,28 +144,5 @@ describe("exportDataset", () => {
     assert.equal(tokenizer.decode(row!.labels.filter((label) => label !== -100)), learned.join(""));
     assert.deepEqual(result.skipped, { "nothing-to-learn": 1 });
     await assert.rejects(run("trl"), /give the model's tokenizer/);
-  });
-
-  it("writes OpenAI rows with a weight on assistant messages only", async () => {
-    const result = await run("openai", { weightOf: (segment: Segment) => (segment.tag === "answer" ? 1 : 0) });
-    const schema = z.strictObject({
-      messages: z.array(
-        z.union([
-          z.strictObject({ role: z.enum(["system", "user"]), content: z.string() }),
-          z.strictObject({
-            role: z.literal("assistant"),
-            content: z.string(),
-            weight: z.union([z.literal(0), z.literal(1)]),
-          }),
-        ]),
-      ),
-    });
-    const rows = (await lines(result.files[0]!)).map((line) => schema.parse(line));
-    assert.equal(rows.length, 1);
-    assert.deepEqual(
-      rows[0]!.messages.flatMap((message) => ("weight" in message ? [message.weight] : [])),
-      [0, 1],
-    );
-    assert.equal(result.skipped["no assistant message has weight"], 1);
   });
 });

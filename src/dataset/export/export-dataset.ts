@@ -16,43 +16,30 @@ import { plainFor } from "../../language/observation.ts";
 import { type Profile, tagNames } from "../../language/profile.ts";
 import { generationTemplate, type RenderConversation } from "../../tokenizers/conversation-template.ts";
 import type { ExampleOptions } from "../trajectory-to-example.ts";
-import {
-  afmAlpacaRow,
-  chatRow,
-  llamaFactoryInfo,
-  openAiRow,
-  pretokenisedRow,
-  type Row,
-  shareGptRow,
-  trlRow,
-  verlTaskRow,
-} from "./formats.ts";
-import { type ColumnType, writeParquet } from "./parquet.ts";
+import { afmAlpacaRow, chatRow, llamaFactoryInfo, type Row, shareGptRow, trlRow, verlTaskRow } from "./formats.ts";
 import { openAiToolsRow, type ToolsRow } from "./tool-messages.ts";
 
 /** The formats by name: what each is for, and whether it is made of trajectories or of tasks. */
 export const exportFormats = {
-  chat: { of: "trajectories", about: "chat messages as JSONL, observations as user (or tool) turns" },
-  "llama-factory": { of: "trajectories", about: "sharegpt JSONL with observation turns, and dataset_info.json" },
-  "llama-factory-pretokenised": {
+  chat: {
     of: "trajectories",
-    about:
-      "Parquet with input_ids, attention_mask and labels for LLaMA-Factory's tokenized_path: exactly what the runtime shows",
+    about: "chat messages as JSONL, also for OpenAI's fine-tuning: observations are user (or tool) turns",
   },
+  "llama-factory": { of: "trajectories", about: "sharegpt JSONL with observation turns, and dataset_info.json" },
   "afm-alpaca": {
     of: "trajectories",
     about: "instruction, input and output for the fork of Agent Foundation Models with ignore_observation",
   },
-  "verl-sft": { of: "trajectories", about: "Parquet with a messages column for verl's multi-turn SFT" },
-  trl: { of: "trajectories", about: "pre-tokenised input_ids and labels as JSONL for TRL" },
-  openai: { of: "trajectories", about: "OpenAI fine-tuning JSONL with message weights" },
+  trl: {
+    of: "trajectories",
+    about: "pre-tokenised input_ids and labels as JSONL for TRL, and for LLaMA-Factory's tokenized_path",
+  },
   "openai-tools": {
     of: "trajectories",
     about:
       "messages with tool_calls, and tools, as JSONL; with --tokenizer also rendered through the model's chat template, for TRL's assistant_only_loss",
   },
   "verl-rl": { of: "tasks", about: "prompts with ground truth as JSONL for verl's RL" },
-  "verl-rl-parquet": { of: "tasks", about: "the same as Parquet" },
 } as const;
 export type ExportFormat = keyof typeof exportFormats;
 
@@ -62,7 +49,7 @@ export interface ExportOptions extends ExampleOptions {
   name?: string;
   trajectories?: AsyncIterable<Trajectory> | Iterable<Trajectory>;
   tasks?: AsyncIterable<Task> | Iterable<Task>;
-  /** Needed by `trl` and `llama-factory-pretokenised`. */
+  /** Needed by `trl`. */
   tokenizer?: Tokenizer;
   /** The model's chat template: conversations that it would not show as they are stop the export with an error. @internal */
   render?: RenderConversation;
@@ -72,25 +59,6 @@ export interface ExportOptions extends ExampleOptions {
   split?: string;
   signal?: AbortSignal;
 }
-
-const messages: ColumnType = { list: { struct: { role: "string", content: "string" } } };
-const verlTaskColumns: Record<string, ColumnType> = {
-  data_source: "string",
-  agent_name: "string",
-  prompt: messages,
-  ability: "string",
-  reward_model: { struct: { style: "string", ground_truth: "string" } },
-  extra_info: {
-    struct: {
-      split: "string",
-      index: "int64",
-      task_id: "string",
-      question: "string",
-      answer: "string",
-      need_tools_kwargs: "boolean",
-    },
-  },
-};
 
 /** Writes the files of a format; `skipped` counts what was left out, by reason. */
 export async function exportDataset(
@@ -105,12 +73,7 @@ export async function exportDataset(
     result.files.push(join(folder, file));
     return join(folder, file);
   };
-  const ids: ColumnType = { list: "int64" };
-  if (format === "llama-factory-pretokenised")
-    await writeParquet(add(`${name}.parquet`), { input_ids: ids, attention_mask: ids, labels: ids }, rows);
-  else if (format === "afm-alpaca") await writeJsonArray(add(`${name}.json`), rows);
-  else if (format === "verl-sft") await writeParquet(add(`${name}.parquet`), { messages }, rows);
-  else if (format === "verl-rl-parquet") await writeParquet(add(`${name}.parquet`), verlTaskColumns, rows);
+  if (format === "afm-alpaca") await writeJsonArray(add(`${name}.json`), rows);
   else if (format === "openai-tools" && options.render) {
     const rendered = createWriteStream(add(`${name}.rendered.jsonl`));
     const both = async function* () {
@@ -154,17 +117,15 @@ async function* formatRows(options: ExportOptions): AsyncGenerator<Row<object>> 
     return;
   }
   if (!options.trajectories) throw new UsageError(`the ${format} format is made of trajectories, and none were given`);
-  const ofTokens = format === "trl" || format === "llama-factory-pretokenised";
   const plain = plainTrajectories(tokenizer);
   for await (const given of options.trajectories) {
-    const trajectory = ofTokens ? given : plain(given);
+    const trajectory = format === "trl" ? given : plain(given);
     if (format === "llama-factory") yield shareGptRow(trajectory);
     else if (format === "openai-tools") yield openAiToolsRow(trajectory);
-    else if (format === "openai") yield openAiRow(trajectory, options);
     else if (format === "afm-alpaca") yield afmAlpacaRow(trajectory);
-    else if (ofTokens) {
+    else if (format === "trl") {
       if (!tokenizer) throw new UsageError(`the ${format} format holds token ids: give the model's tokenizer`);
-      const row = (format === "trl" ? trlRow : pretokenisedRow)(trajectory, tokenizer, options);
+      const row = trlRow(trajectory, tokenizer, options);
       // Lengths differ from one to the next; the reason alone is what is counted.
       yield row.row ? row : { skipped: row.skipped!.split(":")[0]! };
     } else {

@@ -20,7 +20,7 @@ export interface ChatMessage {
   content: string;
 }
 
-/** Chat JSONL, and verl's multi-turn SFT column: observations are turns of their own, so that no trainer learns them. */
+/** Chat JSONL: observations are turns of their own, so that no trainer learns them. */
 export function chatRow(
   trajectory: Trajectory,
   options: { observationRole?: "user" | "tool" } = {},
@@ -89,20 +89,6 @@ export function trlRow(trajectory: Trajectory, tokenizer: Tokenizer, options: Ex
   return { row: { input_ids: sequence.tokens, labels } };
 }
 
-export interface PretokenisedRow extends TrlRow {
-  attention_mask: number[];
-}
-
-/** LLaMA-Factory's `tokenized_path`: the same ids and labels, with the mask its collator wants. */
-export function pretokenisedRow(
-  trajectory: Trajectory,
-  tokenizer: Tokenizer,
-  options: ExampleOptions = {},
-): Row<PretokenisedRow> {
-  const made = trlRow(trajectory, tokenizer, options);
-  return made.row ? { row: { ...made.row, attention_mask: made.row.input_ids.map(() => 1) } } : made;
-}
-
 export interface AfmAlpacaRow {
   instruction: string;
   input: string;
@@ -124,29 +110,6 @@ export function afmAlpacaRow(trajectory: Trajectory): Row<AfmAlpacaRow> {
   const { system, user } = promptTexts(trajectory.prompt);
   const output = trajectoryText(segments);
   return { row: { instruction: user, input: "", output, ...(system === "" ? {} : { system }) } };
-}
-
-export interface OpenAiRow {
-  messages: { role: "system" | "user" | "assistant"; content: string; weight?: 0 | 1 }[];
-}
-
-/** OpenAI fine-tuning: assistant messages carry a weight of 1, or 0 where all their segments have none. */
-export function openAiRow(trajectory: Trajectory, options: Pick<ExampleOptions, "weightOf"> = {}): Row<OpenAiRow> {
-  const found = conversationTurns(trajectory);
-  if ("skipped" in found) return found;
-  const { system, user } = promptTexts(trajectory.prompt);
-  const messages: OpenAiRow["messages"] = system === "" ? [] : [{ role: "system", content: system }];
-  messages.push({ role: "user", content: user });
-  const weightOf = options.weightOf ?? (() => 1);
-  for (const turn of found.turns) {
-    if (turn.author === "tool") messages.push({ role: "user", content: turn.text });
-    else {
-      const learned = turn.segments.some((index) => weightOf(trajectory.segments[index]!, index) > 0);
-      messages.push({ role: "assistant", content: turn.text, weight: learned ? 1 : 0 });
-    }
-  }
-  if (!messages.some((message) => message.weight === 1)) return { skipped: "no assistant message has weight" };
-  return { row: { messages } };
 }
 
 export interface VerlTaskRow {

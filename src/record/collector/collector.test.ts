@@ -126,7 +126,7 @@ describe("collector", () => {
     assert.equal(runs[0]?.steps.length, 12);
   });
 
-  it("speaks LangSmith: info, batches, single runs and multipart", async () => {
+  it("speaks LangSmith: info, batches and single runs", async () => {
     const parts = await Promise.all(["006", "007", "008"].map((part) => fixture(`langsmith.runs-batch.${part}.json`)));
     const batches = await collector();
     const info = (await (await fetch(`${batches.url}/info`)).json()) as {
@@ -137,31 +137,14 @@ describe("collector", () => {
     const [expected] = await readRecordings(batches.folder);
     assert.equal(summariseRun(expected!).delegations.length, 3);
 
-    const pieces = await collector();
     const singles = await collector();
     for (const part of parts) {
       const { post, patch } = JSON.parse(part.toString()) as Record<"post" | "patch", Record<string, unknown>[]>;
-      const form = new FormData();
-      for (const [kind, list] of Object.entries({ post, patch })) {
-        for (const { inputs, outputs, extra, ...run } of list) {
-          form.append(`${kind}.${run["id"]}`, new Blob([JSON.stringify(run)], { type: "application/json" }));
-          for (const [field, value] of Object.entries({ inputs, outputs, extra })) {
-            if (value !== undefined)
-              form.append(
-                `${kind}.${run["id"]}.${field}`,
-                new Blob([JSON.stringify(value)], { type: "application/json" }),
-              );
-          }
-        }
-      }
-      const status = (await fetch(`${pieces.url}/runs/multipart`, { method: "POST", body: form })).status;
-      assert.equal(status, 202);
       for (const run of post) assert.equal((await send(`${singles.url}/runs`, JSON.stringify(run))).status, 202);
       for (const { id, ...run } of patch) {
         assert.equal((await send(`${singles.url}/runs/${id}`, JSON.stringify(run), {}, "PATCH")).status, 202);
       }
     }
-    assert.deepEqual(await readRecordings(pieces.folder), [expected]);
     assert.deepEqual(await readRecordings(singles.folder), [expected]);
   });
 
@@ -245,18 +228,9 @@ describe("collector", () => {
         400,
         /its own ancestor/,
       ],
-      ["/runs/multipart", "x", { "content-type": "multipart/form-data" }, 400, /boundary/],
       ["/v1/traces/ingest", '{"data":3}', {}, 400, /data/],
       ["/elsewhere", "{}", {}, 404, /nothing is served/],
     ];
-    const part = (index: number) =>
-      Buffer.concat([
-        Buffer.from(`--b\r\ncontent-disposition: form-data; name="post.${index}"\r\ncontent-encoding: gzip\r\n\r\n`),
-        gzipSync(Buffer.from(JSON.stringify({ id: "x", inputs: " ".repeat(2 ** 20) }))),
-        Buffer.from("\r\n"),
-      ]);
-    const parts = Buffer.concat([...Array.from({ length: 20 }, (_, index) => part(index)), Buffer.from("--b--\r\n")]);
-    cases.push(["/runs/multipart", parts, { "content-type": "multipart/form-data; boundary=b" }, 413, /more than/]);
     cases.push(["/v1/traces", `${"[".repeat(200_000)}${"]".repeat(200_000)}`, {}, 400, /nested more than/]);
     const nested = `{"post":[{"id":"a","run_type":"tool","inputs":${"[".repeat(100_000)}${"]".repeat(100_000)}}]}`;
     cases.push(["/runs/batch", nested, {}, 400, /nested more than/]);

@@ -19,7 +19,6 @@ import { agentsToSpans, readAgentsItems } from "../formats/openai-agents.ts";
 import { readOtlp } from "../formats/otlp-spans.ts";
 import type { TraceRecord } from "../trace-log.ts";
 import { findCycle } from "../trace-span.ts";
-import { readMultipartRuns } from "./multipart-runs.ts";
 import { decodeOtlp, decodeOtlpLogs } from "./otlp-protobuf.ts";
 
 export interface CollectorOptions {
@@ -89,9 +88,6 @@ export async function startCollector(options: CollectorOptions): Promise<Collect
     "POST **/v1/traces": take("otlp", readOtlp, (body, call) => (isProtobuf(call) ? decodeOtlp(body) : jsonOf(body))),
     "POST **/v1/logs": take("otlp", readOtlp, (body, call) => (isProtobuf(call) ? decodeOtlpLogs(body) : jsonOf(body))),
     "POST **/traces/ingest": take("openai-agents", (payload) => agentsToSpans(readAgentsItems(payload))),
-    "POST **/runs/multipart": langSmith((body, { request }) =>
-      readMultipartRuns(body, request.header("content-type") ?? "", maxUnpackedBytes),
-    ),
     "POST **/runs/batch": langSmith(),
     "POST **/runs": langSmith((body) => ({ post: [jsonOf(body)] })),
     "PATCH **/runs/{id}": langSmith((body, { request }) => ({

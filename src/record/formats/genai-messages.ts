@@ -44,7 +44,7 @@ function fromParts(role: string, parts: readonly unknown[]): Message[] {
 }
 
 /** The AI SDK's messages: content is text or parts of type text, tool-call, tool-result, reasoning. */
-export function readSdkMessage(raw: Json): Message[] {
+function readSdkMessage(raw: Json): Message[] {
   const content = raw["content"];
   const parts = asArray(content).map((part) => asObject(part) ?? {});
   const results = parts.filter((part) => part["type"] === "tool-result");

@@ -9,7 +9,7 @@ import { type Redact, redactSecrets } from "../../base/redact/redact.ts";
 import { apiOf } from "../../base/wire/apis.ts";
 import { readEventStream } from "../../base/wire/bedrock-converse.ts";
 import { steadyNow } from "../../base/work/steady-clock.ts";
-import { asObject, type Json, parseJson } from "../../core/json-value.ts";
+import { asObject, defined, type Json, parseJson } from "../../core/json-value.ts";
 import { fetchedId, isFinal } from "../background.ts";
 import { type Budget, broughtBy, type Reservation } from "../budget.ts";
 import { isOver } from "../read-answer.ts";
@@ -22,8 +22,8 @@ import { currentRequest } from "./follow-requests.ts";
 export interface RecorderOptions {
   /** Writes a record at once. */
   write(exchange: WireExchange): void;
-  /** The run and the agent of the code that calls, where known. */
-  context(): Pick<WireExchange, "runId" | "agent"> | undefined;
+  /** The run of the code that calls, where it was named. */
+  runOf(): string | undefined;
   redact?: Redact;
   maxKeptBytes?: number;
   /** Calls wait until it has enough left, or are refused. */
@@ -76,7 +76,7 @@ export function openExchange(
   const api = apiOf(path, request);
   if (!api && apiOf(path)) return undefined; // only the path looks like a call
   const startedAt = steadyNow();
-  const context = options.context() ?? {};
+  const run = defined({ runId: options.runOf() });
   const [id, before, root] = [randomUUID(), currentCause(), currentRequest()];
   const maxKeptBytes = options.maxKeptBytes ?? 64 * 2 ** 20;
   const kept: Uint8Array[] = [];
@@ -94,7 +94,7 @@ export function openExchange(
         version: 1,
         id,
         recorder: "preload",
-        ...context,
+        ...run,
         ...(before && { after: before.id }),
         ...(root !== undefined && { root }),
         path: String(redactSecrets(path, secrets)),
@@ -114,7 +114,7 @@ export function openExchange(
     }
   };
   const wanted = (signal?: AbortSignal) => ({
-    ...(context.runId !== undefined && { runId: context.runId }),
+    ...run,
     ...(api && { api }),
     path,
     body: request,

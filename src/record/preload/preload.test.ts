@@ -45,7 +45,7 @@ function recorder(onProblem?: (error: unknown) => void) {
       if (onProblem) throw new Error("disk full");
       written.push(exchange);
     },
-    context: () => runContext.getStore(),
+    runOf: () => runContext.getStore(),
     ...(onProblem && { onProblem }),
   });
   return { fetch: recording, written };
@@ -126,7 +126,7 @@ describe("a fetch that records", () => {
     const written: WireExchange[] = [];
     const budget = createBudget({ total: { tokens: 400 } });
     const write = (exchange: WireExchange) => written.push(exchange);
-    const recording = wrapFetch({ fetch: globalThis.fetch, write, context: () => undefined, budget });
+    const recording = wrapFetch({ fetch: globalThis.fetch, write, runOf: () => undefined, budget });
     const statuses = await Promise.all(
       Array.from({ length: 8 }, async () => {
         for (;;) {
