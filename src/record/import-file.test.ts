@@ -29,7 +29,7 @@ describe("importing files", () => {
       request: { messages: [{ role: "user", content: "What is up?" }] },
       response: { choices: [{ message: { content: "Stars." }, finish_reason: "stop" }] },
     };
-    const runs = await imported(`${`${other}\n`.repeat(130_000)}${JSON.stringify(call)}\n`);
+    const runs = await imported(`${`${other}\n`.repeat(200_000)}${JSON.stringify(call)}\n`);
     assert.deepEqual(
       runs.map(({ answer }) => answer),
       ["Stars."],
