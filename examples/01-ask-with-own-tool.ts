@@ -6,10 +6,10 @@
  * With OPENAI_BASE_URL set it asks that server; without it, a script plays the model.
  */
 import assert from "node:assert/strict";
+import { defineTask, defineTool, mhqaProfile, runChain } from "chain-of-agents";
+import { openaiCompatible } from "chain-of-agents/models";
+import { scriptedModel } from "chain-of-agents/testing";
 import { z } from "zod";
-import { defineTask, defineTool, mhqaProfile, runChain } from "../src/index.ts";
-import { openaiCompatible } from "../src/models/index.ts";
-import { scriptedModel } from "../src/testing/index.ts";
 
 const rivers: Record<string, string> = {
   Lyon: "The Rhône and the Saône meet in Lyon.",

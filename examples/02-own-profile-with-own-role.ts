@@ -3,9 +3,9 @@
  * rules and validation are all made from this description.
  */
 import assert from "node:assert/strict";
+import { defineProfile, defineTask, defineTool, runChain, systemPrompt } from "chain-of-agents";
+import { scriptedModel } from "chain-of-agents/testing";
 import { z } from "zod";
-import { defineProfile, defineTask, defineTool, runChain, systemPrompt } from "../src/index.ts";
-import { scriptedModel } from "../src/testing/index.ts";
 
 const profile = defineProfile({
   name: "orders",

@@ -1,8 +1,8 @@
 /** The chain as it happens: events of one stream, printed as they arrive. */
 import assert from "node:assert/strict";
-import { defineTask, mhqaProfile, streamChain } from "../src/index.ts";
-import { openaiCompatible } from "../src/models/index.ts";
-import { scriptedModel, tableTool } from "../src/testing/index.ts";
+import { defineTask, mhqaProfile, streamChain } from "chain-of-agents";
+import { openaiCompatible } from "chain-of-agents/models";
+import { scriptedModel, tableTool } from "chain-of-agents/testing";
 
 const scripted = !process.env["OPENAI_BASE_URL"];
 const model = scripted

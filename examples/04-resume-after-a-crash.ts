@@ -3,10 +3,9 @@ import assert from "node:assert/strict";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { jsonlJournal } from "../src/base/files/index.ts";
-import { chainRecordSchema } from "../src/chain/chain-record.ts";
-import { type ChainRecord, defineTask, mhqaProfile, runChain } from "../src/index.ts";
-import { scriptedModel, tableTool } from "../src/testing/index.ts";
+import { type ChainRecord, chainRecordSchema, defineTask, mhqaProfile, runChain } from "chain-of-agents";
+import { jsonlJournal } from "chain-of-agents/files";
+import { scriptedModel, tableTool } from "chain-of-agents/testing";
 
 const folder = await mkdtemp(join(tmpdir(), "coa-example-"));
 const task = defineTask({ id: "peaks", question: "Which is higher, Mont Blanc or Elbrus?" });

@@ -1,8 +1,8 @@
 /** Three chains for one question, and a judge that sees them side by side. */
 import assert from "node:assert/strict";
-import { bestOf, byJudge, chainSystem } from "../src/evaluate/index.ts";
-import { type ChatModel, defineTask, mhqaProfile } from "../src/index.ts";
-import { scriptedModel, tableTool } from "../src/testing/index.ts";
+import { type ChatModel, defineTask, mhqaProfile } from "chain-of-agents";
+import { bestOf, byJudge, chainSystem } from "chain-of-agents/evaluate";
+import { scriptedModel, tableTool } from "chain-of-agents/testing";
 
 const task = defineTask({ id: "capital", question: "What was the capital of Bolivia's highest court in 1900?" });
 const tools = [tableTool({ "Bolivia court": "The supreme court has always sat in Sucre." }, "wiki_search")];

@@ -1,9 +1,9 @@
 /** A chain behind the API that apps already use: served on a port, called over HTTP, whole and streamed, with a key. */
 import assert from "node:assert/strict";
-import { mhqaProfile } from "../src/index.ts";
-import { openaiCompatible } from "../src/models/index.ts";
-import { chainHandler, serve } from "../src/serve/index.ts";
-import { scriptedModel, tableTool } from "../src/testing/index.ts";
+import { mhqaProfile } from "chain-of-agents";
+import { openaiCompatible } from "chain-of-agents/models";
+import { chainHandler, serve } from "chain-of-agents/serve";
+import { scriptedModel, tableTool } from "chain-of-agents/testing";
 
 const scripted = !process.env["OPENAI_BASE_URL"];
 const model = scripted

@@ -10,6 +10,7 @@ import { checkHomes, countSigns } from "./check-homes.ts";
 import { checkImports } from "./check-imports.ts";
 import { checkLimits, checkRatchet } from "./check-limits.ts";
 import { checkLock } from "./check-lock.ts";
+import { checkPackage } from "./check-package.ts";
 import { checkSize } from "./check-size.ts";
 import { flagCounts } from "./count-flags.ts";
 import { installedMegabytes } from "./installed-size.ts";
@@ -61,6 +62,8 @@ const checks: Record<string, () => string[] | Promise<string[]>> = {
   },
   lockfile: () => checkLock(root),
   docs: () => checkDocs(root),
+  // It builds and packs everything: only where time matters less.
+  package: () => (process.env["CI"] && root === resolve(import.meta.dirname, "..") ? checkPackage(root) : []),
   "public API": () => (root === resolve(import.meta.dirname, "..") ? checkPublicApi() : []),
 };
 

@@ -1,10 +1,11 @@
 /** The package as a stranger gets it: packed, installed into an empty folder, run there by the Node that is at hand. */
 import assert from "node:assert/strict";
 import { execFileSync, spawnSync } from "node:child_process";
-import { existsSync, globSync, mkdtempSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { existsSync, globSync, mkdtempSync, rmSync, statSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
+import manifest from "../package.json" with { type: "json" };
 
 const root = join(import.meta.dirname, "..");
 const folder = mkdtempSync(join(tmpdir(), "coa-package-"));
@@ -24,6 +25,11 @@ describe("the packed package", () => {
       npm("install", `node-${process.platform}-${process.arch}@24`, "--ignore-scripts");
     } catch {
       // Said by the test below.
+    }
+    try {
+      npm("install", `@oven/bun-${process.platform}-${process.arch}`, "--ignore-scripts");
+    } catch {
+      // Said by the test of Bun.
     }
   });
   after(() => rmSync(folder, { recursive: true, force: true }));
@@ -73,6 +79,43 @@ describe("the packed package", () => {
     const { stdout, stderr } = spawnSync(process.execPath, ["use.js"], { cwd: folder, encoding: "utf8" });
     assert.equal(stdout.trim(), "web function function", stderr);
     assert.ok(existsSync(join(folder, "node_modules/chain-of-agents/dist/index.d.ts")));
+  });
+
+  it("gives a strict TypeScript project the types of every entry", () => {
+    const entries = Object.keys(manifest.exports).filter((entry) => entry !== "./package.json");
+    const lines = entries.map((entry, at) => `import * as entry${at} from "chain-of-agents${entry.slice(1)}";`);
+    writeFileSync(join(folder, "all.ts"), `${lines.join("\n")}\nexport { ${entries.map((_, at) => `entry${at}`)} };\n`);
+    symlinkSync(join(root, "node_modules", "@types"), join(folder, "node_modules", "@types"));
+    const strict = [
+      "--strict",
+      "--noUncheckedIndexedAccess",
+      "--exactOptionalPropertyTypes",
+      "--skipLibCheck",
+      "false",
+    ];
+    const options = ["--module", "nodenext", "--target", "es2024", "--types", "node", "--noEmit", ...strict];
+    const tsc = join(root, "node_modules", ".bin", "tsc");
+    const { stdout } = spawnSync(tsc, [...options, "all.ts"], { cwd: folder, encoding: "utf8" });
+    // Other people's declarations are theirs: with `skipLibCheck` false the compiler reads those too.
+    const ours = stdout
+      .split("\n")
+      .filter((line) => line !== "" && !/^(?: |node_modules\/(?!chain-of-agents\/))/.test(line));
+    assert.deepEqual(ours, []);
+  });
+
+  it("is importable entry by entry in Bun, and runs there", (context) => {
+    const [bun] = globSync("node_modules/@oven/bun-*/bin/bun", { cwd: folder });
+    if (!bun) return context.skip("no Bun for this platform, or no registry to fetch it from");
+    const run = (...args: string[]) => spawnSync(join(folder, bun), args, { cwd: folder, encoding: "utf8" });
+    const entries = Object.keys(manifest.exports).filter((entry) => !["./package.json", "./register"].includes(entry));
+    const names = JSON.stringify(entries.map((entry) => `chain-of-agents${entry.slice(1)}`));
+    writeFileSync(join(folder, "all.js"), `for (const name of ${names}) await import(name);\nconsole.log("all");\n`);
+    const imported = run("all.js");
+    assert.equal(imported.stdout.trim(), "all", imported.stderr);
+    const help = run(bin, "--help");
+    assert.match(help.stdout, /coa <command>/, help.stderr);
+    const asked = run(bin, "ask", "--lab", "7", "--model", "afm-lab-2m", "What is 12 times 30 plus 4?", "--json");
+    assert.match(asked.stdout, /"answer": ?"364"/, asked.stderr);
   });
 
   it("tells an old Node in one sentence and exits 2", (context) => {

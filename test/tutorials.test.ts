@@ -12,10 +12,10 @@ describe("the tutorials", () => {
   for (const page of ["documents.md", "traces.md"]) {
     it(`${page} shows only commands and flags that there are`, async () => {
       const lines = tutorialBlocks(join(root, "docs", "tutorials", page)).flatMap(({ commands: typed }) => typed);
-      const calls = lines.filter((line) => line.startsWith("npx coa "));
+      const calls = lines.filter((line) => line.startsWith("npx chain-of-agents "));
       assert.ok(calls.length >= 5);
       for (const call of calls) {
-        const args = (call.slice("npx coa ".length).match(/"[^"]*"|\S+/g) ?? []).map((word) =>
+        const args = (call.slice("npx chain-of-agents ".length).match(/"[^"]*"|\S+/g) ?? []).map((word) =>
           word.replaceAll('"', ""),
         );
         const name = args.slice(0, 2).join(" ") in commands ? args.slice(0, 2).join(" ") : args[0]!;

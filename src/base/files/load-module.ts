@@ -3,7 +3,7 @@
  * CommonJS whatever they contain; one with import and export is loaded as an ES module.
  */
 import { readFileSync } from "node:fs";
-import { registerHooks } from "node:module";
+import * as nodeModule from "node:module";
 import { resolve } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import { messageOf, UsageError } from "../../core/errors.ts";
@@ -12,7 +12,8 @@ let registered = false;
 
 /** Everything that a module exports, or an error that names the file and the line. */
 export async function loadModule(file: string | URL): Promise<Record<string, unknown>> {
-  if (!registered) registerHooks({ load: loadAsWritten });
+  // Bun has no such hooks, and loads every file as it is written.
+  if (!registered) nodeModule.registerHooks?.({ load: loadAsWritten });
   registered = true;
   const url = typeof file === "string" ? pathToFileURL(resolve(file)) : file;
   const path = typeof file === "string" ? file : fileURLToPath(file);
@@ -27,7 +28,9 @@ export async function loadModule(file: string | URL): Promise<Record<string, unk
 
 const asModule: Record<string, string> = { commonjs: "module", "commonjs-typescript": "module-typescript" };
 
-function loadAsWritten(...[url, context, next]: Parameters<NonNullable<Parameters<typeof registerHooks>[0]["load"]>>) {
+function loadAsWritten(
+  ...[url, context, next]: Parameters<NonNullable<Parameters<typeof nodeModule.registerHooks>[0]["load"]>>
+) {
   const format = asModule[context.format ?? ""];
   if (format === undefined || !url.startsWith("file:") || url.includes("/node_modules/")) return next(url, context);
   const path = fileURLToPath(url);
