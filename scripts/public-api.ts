@@ -242,7 +242,8 @@ function textOf(checker: ts.TypeChecker, type: ts.Type, node?: ts.Node): string 
 
 /** A name with its type: a signature on one line, or the fields on a line each, as they are declared. */
 function describe(checker: ts.TypeChecker, name: string, symbol: ts.Symbol, named: (text: string) => string): string {
-  const node = symbol.declarations![0]!;
+  const node = symbol.declarations?.[0];
+  if (!node) throw new Error(`${name} is exported and declared nowhere`);
   const asWritten = (field: ts.Symbol): string | undefined => {
     const own = field.valueDeclaration;
     const declared = own && (ts.isPropertySignature(own) || ts.isPropertyDeclaration(own)) ? own.type : undefined;
