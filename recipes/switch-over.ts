@@ -2,7 +2,7 @@
  * Switching over in a world that drifts, by the commands a user types: `coa serve` answers with a cascade beside an old system, and
  * after each round of traffic `coa improve` learns from what that system had to answer. The old system is the lab's scripted team
  * behind an HTTP server; nothing is told which answers are right. Searches time out, which the shipped model has never seen; every
- * round brings new names or moved facts; from the third on the old system's search has another name; and in one round a fifth of the old
+ * round brings new names or moved facts; from the third on the old system's search has another name; and in the last a fifth of the old
  * system's answers is wrong: that one must not be promoted. Started again, it resumes.
  *
  *   node recipes/switch-over.ts [folder] [seed] [requests a round]
@@ -49,8 +49,8 @@ const rounds: Round[] = [
   { what: "new names", world: place(1), faults },
   { what: "moved facts", world: place(1, 1), faults },
   { what: "new names, the old system's search renamed", world: place(2), faults, renamed: true },
-  { what: "a fifth of the old system's answers is wrong", world: place(3), faults, renamed: true, poisoned: true },
   { what: "new names, searches that also find nothing", world: place(4), faults: { timeout: 0.3, empty: 0.1 }, renamed: true },
+  { what: "a fifth of the old system's answers is wrong", world: place(3), faults, renamed: true, poisoned: true },
 ]; // biome-ignore format: one round a line
 
 const worldOf = ({ world }: Pick<Round, "world">): World => createWorld({ ...world, pages: 600, split: "test" });
@@ -58,14 +58,12 @@ const plan = ({ faults: { timeout, empty } }: Pick<Round, "faults">) => `web_sea
 const lab = ({ world }: Round) => ["--lab", `${world.seed}.${world.variant}`];
 const lines = (items: readonly unknown[]) => items.map((item) => `${JSON.stringify(item)}\n`).join("");
 
-/** Runs `coa` in the folder; gives its exit code. */
-async function coa(...args: string[]): Promise<number> {
-  const child = spawn(process.execPath, [...command, ...args], {
-    cwd: folder,
-    stdio: ["ignore", "inherit", "inherit"],
-  });
+/** Runs `coa` in the folder; gives its exit code and what it printed. */
+async function coa(...args: string[]): Promise<{ code: number; printed: string }> {
+  const child = spawn(process.execPath, [...command, ...args], { cwd: folder, stdio: ["ignore", "pipe", "inherit"] });
+  const printed = child.stdout.toArray();
   const [code] = (await once(child, "exit")) as [number];
-  return code;
+  return { code, printed: Buffer.concat(await printed).toString() };
 }
 
 /** The team, as it answers a question in the world of a round. */
@@ -173,7 +171,7 @@ if (!existsSync(at("ready"))) {
   await writeFile(at("exam.jsonl"), lines(exam.map((task, i) => ({ ...task, answers: [answers[i]!.answer] }))));
   await coa("model", "convert", shipped, "model");
   await coa("eval", "run", "start.jsonl", "--model", "model", "--tool-faults", plan(start), "--set", "chain.entropies=true", "--name", "start"); // biome-ignore format: one command
-  if ((await coa("cascade", "fit", "start", "start-runs.jsonl", "--max-loss", maxLoss, "--model", "model")) !== 0) process.exit(1); // biome-ignore format: one command
+  if ((await coa("cascade", "fit", "start", "start-runs.jsonl", "--max-loss", maxLoss, "--model", "model")).code !== 0) throw new Error("no cascade to begin with"); // biome-ignore format: one command
   await coa("promote", "model");
   await writeFile(at("ready"), "");
 }
@@ -183,11 +181,14 @@ for (const [index, round] of rounds.entries()) {
   const [keptFile, runsFile] = [at(`kept-${number}.jsonl`), at(`runs-${number}.jsonl`)];
   const tasks = worldTasks(worldOf(round), { count: requests, seed: seed + number, families: [...families] });
   const asked = [...new Map(tasks.map((task) => [task.question, task])).values()];
-  const decided = at(".coa", "switch", "rounds", String(number), "decision.json");
+  const decided = at(`decided-${number}.json`);
   if (!existsSync(decided)) {
     await produce(round, asked, keptFile, runsFile);
     const names = round.renamed ? ["--set", "distill.toolTags.find=web_search"] : [];
-    await coa("improve", keptFile, runsFile, "--tasks", "exam.jsonl", "--max-loss", maxLoss, "--set", "improve.margin=0.05", ...lab(round), "--set", `tools.faults=${plan(round)}`, ...names); // biome-ignore format: one command
+    const { printed } = await coa("improve", keptFile, runsFile, "--tasks", "exam.jsonl", "--max-loss", maxLoss, "--set", "improve.margin=0.05", ...lab(round), "--set", `tools.faults=${plan(round)}`, ...names, "--json"); // biome-ignore format: one command
+    // A round in which the old system was not needed has nothing to learn from, and decides nothing.
+    const nothing = { promote: false, reasons: ["nothing to learn from"], exam: null, escalated: null };
+    await writeFile(decided, printed.startsWith("nothing to learn from") ? JSON.stringify(nothing) : JSON.stringify(JSON.parse(printed))); // biome-ignore format: one file
   }
   const { promote, reasons, exam, escalated } = JSON.parse(await readFile(decided, "utf8"));
   const measured = await measure(asked, keptFile);

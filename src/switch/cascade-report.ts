@@ -42,8 +42,8 @@ function groupRows(cascade: Cascade): string[][] {
   ];
 }
 
-/** The result as a terminal shows it. */
-export function cascadeText(cascade: Cascade): string {
+/** The result as a terminal shows it; `table` lays rows out. */
+export function cascadeText(cascade: Cascade, table: (rows: readonly (readonly string[])[]) => string): string {
   const { figures, test, calibration, promise } = cascade;
   const spent =
     calibration.level === 1
@@ -57,13 +57,6 @@ export function cascadeText(cascade: Cascade): string {
     "",
     table(groupRows(cascade)),
   ].join("\n");
-}
-
-function table(cells: readonly (readonly string[])[]): string {
-  const widths = cells[0]!.map((_, column) => Math.max(...cells.map((row) => row[column]!.length)));
-  return cells
-    .map((row) => row.map((cell, column) => (column === 0 ? cell.padEnd(widths[0]!) : cell.padStart(widths[column]!))).join("  ").trimEnd()) // biome-ignore format: one line
-    .join("\n");
 }
 
 /** The result as a page. */

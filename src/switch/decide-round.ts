@@ -4,10 +4,8 @@
  * model and than the old system alone.
  */
 import { seededRandom } from "../base/work/random.ts";
-import { count, decimal, percent } from "../report/format-figures.ts";
-import { htmlPage, htmlTable } from "../report/page.ts";
+import { decimal, percent } from "../report/format-figures.ts";
 import { type LossCounts, lossInterval } from "./betting.ts";
-import { cascadeCurve, cascadeSentence } from "./cascade-report.ts";
 import type { FitResult } from "./fit-cascade.ts";
 
 export interface RoundInput {
@@ -78,6 +76,7 @@ function powerOf({ harms, gains, ties }: LossCounts, margin: number, confidence:
   return passed / times;
 }
 
+/** What came in, what was learned, what it cost. */
 export interface RoundFacts {
   number: number;
   basis: string;
@@ -88,32 +87,4 @@ export interface RoundFacts {
   seconds: number;
   /** What the audits of the round cost the old system, in tokens. */
   auditTokens: number;
-}
-
-/** The page of a round: what came in, what was learned, what changed, what it cost and when it pays. */
-export function roundHtml(
-  facts: RoundFacts,
-  decision: Decision,
-  { live, candidate }: Pick<RoundInput, "live" | "candidate">,
-): string {
-  const { exam, tokens } = decision;
-  const saved = tokens.candidate === null ? 0 : (tokens.live ?? tokens.old!) - tokens.candidate;
-  const pays = saved > 0 ? ` It saves ${Math.round(saved)} tokens a question: what the audits cost is paid back after ${Math.ceil(facts.auditTokens / saved)} questions.` : ""; // biome-ignore format: one sentence
-  const body = [
-    `<p><strong>${decision.promote ? "Promoted" : "Not promoted"}</strong>${decision.reasons.map((reason) => `: ${reason}`).join("")}.</p>`,
-    "<h2>What came in</h2>",
-    htmlTable([["", "requests"], ...Object.entries(facts.counts).map(([name, count]) => [name, String(count)])]),
-    `<p>${facts.learned} runs of the old system became demonstrations, beside ${facts.guarded} chains of the live model that it agreed with. Right answers: ${facts.basis}.</p>`,
-    "<h2>What changed</h2>",
-    htmlTable([
-      ["", "live", "candidate"],
-      [`exam, ${exam.tasks} tasks`, percent(exam.live), percent(exam.candidate)],
-      ["tokens a question under the promise", tokens.live?.toFixed() ?? "–", tokens.candidate?.toFixed() ?? "–"],
-    ]),
-    `<p>Loss on the exam ${decimal(exam.loss.value * 100, 1)} points [${decimal(exam.loss.low * 100, 1)}, ${decimal(exam.loss.high * 100, 1)}]; an equally good model passes in ${percent(exam.power, 0)} of such exams.</p>`,
-    ...[live, candidate].flatMap(({ cascade }) => (cascade ? [`<p>${cascadeSentence(cascade)}.</p>`] : [])),
-    ...(candidate.cascade ? [cascadeCurve(candidate.cascade)] : []),
-    `<p>The round took ${Math.round(facts.seconds / 60)} minutes; its audits cost the old system ${count(facts.auditTokens)} tokens.${pays}</p>`,
-  ];
-  return htmlPage(`Round ${facts.number}`, body.join("\n"));
 }

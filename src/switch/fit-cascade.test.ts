@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, describe, it } from "node:test";
 import { type MadeModel, madeChain, madeModel, madeTasks, madeTeam } from "../../test/fixtures/made-switch.ts";
+import { table } from "../cli/output.ts";
 import type { Task } from "../core/task.ts";
 import { readEvaluation } from "../evaluate/read-evaluation.ts";
 import { runEvaluation } from "../evaluate/run-evaluation.ts";
@@ -14,7 +15,7 @@ import { cascadeHtml, cascadeSentence, cascadeText } from "./cascade-report.ts";
 import { chainFeatures } from "./features.ts";
 import { fitCascade, splitPairs } from "./fit-cascade.ts";
 import { readPairs } from "./pairs.ts";
-import { fitsBefore, rememberFit } from "./spent.ts";
+import { spendTasks } from "./spent.ts";
 
 const folder = await mkdtemp(join(tmpdir(), "coa-cascade-"));
 after(() => rm(folder, { recursive: true, force: true }));
@@ -46,7 +47,7 @@ describe("fitting a cascade", async () => {
     assert.ok(figures.cost.cascade.billedTokens < 0.5 * figures.cost.team.billedTokens);
     assert.deepEqual(Object.keys(figures.families), ["rare", "usual"]);
     assert.match(cascadeSentence(cascade), /^with 95 % confidence at most 2\.0 points below the team; \d+ % of questions go to the team; \d+ % fewer tokens$/); // biome-ignore format: one sentence
-    assert.match(cascadeText(cascade), /rare +\d+/);
+    assert.match(cascadeText(cascade, table), /rare +\d+/);
     assert.match(cascadeHtml(cascade), /<svg[^>]*>.*polyline/s);
   });
 
@@ -62,23 +63,25 @@ describe("fitting a cascade", async () => {
 
   it("asks for more certainty from each further fit on the same tasks", async () => {
     const ids = pairs.map(({ taskId }) => taskId);
-    assert.equal(await fitsBefore(folder, "first", ids), 0);
-    await rememberFit(folder, "first", ids);
-    assert.equal(await fitsBefore(folder, "first", ids), 0);
-    assert.equal(await fitsBefore(folder, "second", [...ids.slice(0, 1), "another"]), 1);
-    assert.equal(await fitsBefore(folder, "second", ["another"]), 0);
+    assert.equal(await spendTasks(folder, "first", ids), 1);
+    assert.equal(await spendTasks(folder, "first", ids), 1, "the same fit again is not a new try");
+    assert.equal(await spendTasks(folder, "second", [...ids.slice(0, 1), "another"]), 1 / 2);
+    assert.equal(await spendTasks(folder, "third", ["a third"]), 1);
     const again = fitCascade(pairs, { ...how, level: 1 / 8 }).cascade!;
     assert.ok(again.threshold >= fitCascade(pairs, how).cascade!.threshold);
-    assert.match(cascadeText(again), /earlier fits or rounds used the rest of the confidence: tested at 99\.38 %/);
+    assert.match(
+      cascadeText(again, table),
+      /earlier fits or rounds used the rest of the confidence: tested at 99\.38 %/,
+    );
   });
 
   it("keeps worlds and documents in one part", () => {
     const grouped = pairs.map((pair, at) => ({ ...pair, group: `document ${at % 30}` }));
-    const { fit, calibration } = splitPairs(grouped, {});
+    const { fit, calibration } = splitPairs(grouped);
     const inFit = new Set(fit.map(({ group }) => group));
     assert.ok(calibration.every(({ group }) => !inFit.has(group)));
     assert.ok(Math.abs(fit.length / grouped.length - 0.4) < 0.05);
-    const oneWorld = splitPairs(pairs.map((pair) => ({ ...pair, group: "world" })), {}); // biome-ignore format: one line
+    const oneWorld = splitPairs(pairs.map((pair) => ({ ...pair, group: "world" }))); // biome-ignore format: one line
     assert.ok(Math.abs(oneWorld.fit.length / pairs.length - 0.4) < 0.01);
   });
 

@@ -24,10 +24,6 @@ export interface FitOptions extends Promised {
   basis: Cascade["basis"];
   model: string;
   temperature: number;
-  /** Share of the tasks that the score is fitted on; 0.4 by default. */
-  fitShare?: number;
-  /** Which tasks come into which part. */
-  seed?: number;
   /** The part of the level (1 - confidence) that is left for this fit; all of it by default. */
   level?: number;
 }
@@ -41,7 +37,7 @@ export type FitResult =
 export function fitCascade(pairs: readonly Pair[], options: FitOptions): FitResult {
   const { maxLoss, level = 1 } = options;
   const confidence = 1 - (1 - options.confidence) * level;
-  const { fit, calibration } = splitPairs(pairs, options);
+  const { fit, calibration } = splitPairs(pairs);
   const promised = { maxLoss, confidence };
   const prepared = prepareScore(fit, promised, calibration.length);
   const scored = scoreAll(calibration, prepared.score);
@@ -107,15 +103,15 @@ function refusal(
   };
 }
 
+/** Share of the tasks that the score is fitted on. */
+const fitShare = 0.4;
+
 /** Two parts without a task, world or document in common; where one group holds most of the tasks, they are split one by one. */
-export function splitPairs(
-  pairs: readonly Pair[],
-  { fitShare = 0.4, seed = 1 }: Pick<FitOptions, "fitShare" | "seed">,
-): { fit: Pair[]; calibration: Pair[] } {
+export function splitPairs(pairs: readonly Pair[]): { fit: Pair[]; calibration: Pair[] } {
   const groups = [...Map.groupBy(pairs, ({ group }) => group)].map(([name, members]) => ({ name, members }));
   const whole = groups.length > 1 && Math.max(...groups.map(({ members }) => members.length)) <= 0.5 * pairs.length;
   const units = whole ? groups : pairs.map((pair) => ({ name: pair.taskId, members: [pair] }));
-  const order = units.toSorted((a, b) => hashText(`${seed}\n${a.name}`) - hashText(`${seed}\n${b.name}`));
+  const order = units.toSorted((a, b) => hashText(`1\n${a.name}`) - hashText(`1\n${b.name}`));
   const fit: Pair[] = [];
   const calibration: Pair[] = [];
   for (const { members } of order) {

@@ -7,6 +7,7 @@ import type { Task } from "../core/task.ts";
 import type { TeamRun } from "../core/team-run.ts";
 import type { Trajectory } from "../core/trajectory.ts";
 import type { Usage } from "../core/usage.ts";
+import { recordedSystem } from "../evaluate/define-system.ts";
 import type { StoredEvaluation } from "../evaluate/read-evaluation.ts";
 import type { MeanCost } from "./cascade.ts";
 import { chainFeatures, kindOf } from "./features.ts";
@@ -108,16 +109,12 @@ async function teamAnswers(tasks: readonly Task[], team: TeamAnswers, grader: Gr
       first.map(({ taskId, answer, grade, usage }) => [taskId, { answer, correct: grade.correct, usage }]),
     );
   }
-  const byTask = new Map(team.runs.flatMap((run) => (run.taskId === undefined ? [] : [[run.taskId, run] as const])));
-  const byQuestion = new Map(team.runs.map((run) => [run.question, run]));
-  const answers = new Map<string, Answered>();
-  for (const task of tasks) {
-    const run = byTask.get(task.id) ?? byQuestion.get(task.question);
-    if (!run) continue;
-    const { correct } = await grader(task, run.answer);
-    answers.set(task.id, { answer: run.answer, correct, usage: run.usage });
-  }
-  return answers;
+  const recorded = recordedSystem(team.runs);
+  const answers = tasks.map(async (task) => {
+    const run = await recorded.run(task, { sample: 0, seed: 0 }).catch(() => undefined);
+    return run ? ([[task.id, { ...run, correct: (await grader(task, run.answer)).correct }]] as const) : [];
+  });
+  return new Map((await Promise.all(answers)).flat());
 }
 
 /** Whether two answers to a task say the same, by the rule that grades it. */

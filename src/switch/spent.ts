@@ -13,19 +13,14 @@ interface Fit {
   tasks: string[];
 }
 
-const fileIn = (workspace: string) => join(workspace, "switch", "fits.jsonl");
-
-/** How many other fits used any of these tasks. */
-export async function fitsBefore(workspace: string, key: string, tasks: readonly string[]): Promise<number> {
+/** Remembers that these tasks are looked at; the part of the level that other fits have left. */
+export async function spendTasks(workspace: string, key: string, tasks: readonly string[]): Promise<number> {
+  const path = join(workspace, "switch", "fits.jsonl");
   const asked = new Set(tasks);
-  const fits = await readAllJsonl<Fit>(fileIn(workspace)).catch(() => []);
+  const fits = await readAllJsonl<Fit>(path).catch(() => []);
   const others = fits.filter((fit) => fit.key !== key && fit.tasks.some((task) => asked.has(task)));
-  return new Set(others.map((fit) => fit.key)).size;
-}
-
-/** Remembers that these tasks were looked at. */
-export async function rememberFit(workspace: string, key: string, tasks: readonly string[]): Promise<void> {
-  const file = await openJsonl<Fit>(fileIn(workspace));
+  const file = await openJsonl<Fit>(path);
   await file.append({ key, tasks: [...tasks] });
   await file.close();
+  return 0.5 ** new Set(others.map((fit) => fit.key)).size;
 }

@@ -12,9 +12,10 @@ import { writeCascade } from "../../switch/cascade.ts";
 import { cascadeHtml, cascadeSentence, cascadeText } from "../../switch/cascade-report.ts";
 import { fitCascade, splitPairs } from "../../switch/fit-cascade.ts";
 import { readPairs, type TeamAnswers } from "../../switch/pairs.ts";
-import { fitsBefore, rememberFit } from "../../switch/spent.ts";
+import { spendTasks } from "../../switch/spent.ts";
 import { defineCommand, MissingArgument } from "../command.ts";
 import { findModelFolder, knownModels } from "../find-model.ts";
+import { table } from "../output.ts";
 import { text } from "../setting.ts";
 import { readNamed } from "./eval-compare.ts";
 import { openGrader } from "./eval-grading.ts";
@@ -52,11 +53,10 @@ export default defineCommand({
     const model = await modelFingerprint(folder);
     const key = fingerprint(JSON.stringify([model, promise, evaluation.summary.system, pairs.length]));
     const { root } = await openWorkspace();
-    const tasks = splitPairs(pairs, {}).calibration.map(({ taskId }) => taskId);
-    const before = await fitsBefore(root, key, tasks);
+    const tasks = splitPairs(pairs).calibration.map(({ taskId }) => taskId);
+    const level = await spendTasks(root, key, tasks);
     const temperature = asNumber(asObject(identity["sampling"])?.["temperature"]) ?? 0;
-    const result = fitCascade(pairs, { ...promise, basis, model, temperature, level: 0.5 ** before });
-    await rememberFit(root, key, tasks);
+    const result = fitCascade(pairs, { ...promise, basis, model, temperature, level });
     if (result.refused !== undefined) {
       if (values.json) out.json(result);
       else out.print(`no cascade: ${result.refused}`);
@@ -67,10 +67,12 @@ export default defineCommand({
     const report = values.html ?? join(folder, "cascade.html");
     await writeFile(report, cascadeHtml(cascade));
     if (values.json) out.json({ file, report, sentence: cascadeSentence(cascade), ...cascade });
-    else out.print(`${cascadeText(cascade)}\n\n${file}; report: ${report}`);
+    else out.print(`${cascadeText(cascade, layOut)}\n\n${file}; report: ${report}`);
     return 0;
   },
 });
+
+const layOut = (rows: readonly (readonly string[])[]) => table(rows, ["left", ...rows[0]!.slice(1).map(() => "right" as const)]); // biome-ignore format: one table
 
 /** `1%`, `1 %` or `0.01`. */
 export function shareOf(given: string, flag: string): number {

@@ -1,6 +1,6 @@
 import { existsSync } from "node:fs";
-import { readdir, readFile, writeFile } from "node:fs/promises";
-import { join, relative, resolve } from "node:path";
+import { readdir, readFile } from "node:fs/promises";
+import { join, resolve } from "node:path";
 import { readModelUse } from "../../base/files/model-use-file.ts";
 import { readJsonIfThere } from "../../base/files/read-json.ts";
 import { readAllJsonl } from "../../base/files/read-jsonl.ts";
@@ -20,7 +20,7 @@ import { readEvaluation } from "../../evaluate/read-evaluation.ts";
 import { auditedSchema } from "../../switch/audit.ts";
 import { readCascade, writeCascade } from "../../switch/cascade.ts";
 import { cascadeSentence } from "../../switch/cascade-report.ts";
-import { type Decision, decideRound, type RoundFacts, roundHtml } from "../../switch/decide-round.ts";
+import { type Decision, decideRound, type RoundFacts } from "../../switch/decide-round.ts";
 import { type FitResult, fitCascade } from "../../switch/fit-cascade.ts";
 import { gatherLeftovers, type Leftovers } from "../../switch/leftovers.ts";
 import { agreementPair, type Pair, readChains } from "../../switch/pairs.ts";
@@ -123,30 +123,32 @@ export default defineCommand({
       seconds: Object.values(ends).reduce((sum, { seconds }) => sum + seconds, 0),
       auditTokens: (counts.audited - Math.min(counts.audited, counts.escalated)) * usage.billedTokens,
     };
-    await writeFile(at("round.html"), roundHtml(facts, decision, fits));
     if (decision.promote && servingAfter(await readActs(root)).live !== resolve(candidate))
       await recordAct(root, { act: "promote", folder: resolve(candidate), why: `round ${number}` });
     const escalated = { live: fits.live.cascade?.figures.all.escalated ?? 1, candidate: fits.candidate.cascade?.figures.all.escalated ?? 1 }; // biome-ignore format: one line
     const fitted = fits.candidate.cascade;
     const sentence = fitted && cascadeSentence(fitted);
     await writeJson(at("decision.json"), { ...decision, escalated, facts, sentence, figures: fitted?.figures });
-    if (values.json) out.json({ round: number, ...decision, escalated, facts, report: at("round.html") });
-    else out.print(roundText(number, decision, sentence, relative(".", at("round.html"))));
+    if (values.json) out.json({ round: number, ...decision, escalated, facts, file: at("decision.json") });
+    else out.print(roundText(number, decision, sentence, facts));
     return decision.promote ? 0 : 1;
   },
 });
 
 function roundText(
   number: number,
-  { promote, reasons, exam }: Decision,
+  { promote, reasons, exam, tokens }: Decision,
   sentence: string | undefined,
-  page: string,
+  { learned, guarded, seconds, auditTokens }: RoundFacts,
 ): string {
+  const saved = tokens.candidate === null ? 0 : (tokens.live ?? tokens.old!) - tokens.candidate;
+  const pays = saved > 0 ? `, paid back after ${Math.ceil(auditTokens / saved)} questions` : "";
   return [
     `round ${number}: ${promote ? "promoted" : `not promoted: ${reasons.join("; ")}`}`,
     `exam of ${exam.tasks} tasks: ${(100 * exam.live).toFixed(1)} -> ${(100 * exam.candidate).toFixed(1)} %`,
     ...(sentence === undefined ? [] : [`${sentence} (agreement with the old system)`]),
-    `page: ${page}`,
+    `learned from ${learned} runs of the old system, beside ${guarded} chains that it agreed with; ${Math.round(seconds / 60)} minutes, ${Math.round(auditTokens)} tokens of audits${pays}`,
+    `its page: coa studio, #/rounds/${number}`,
   ].join("\n");
 }
 

@@ -44,6 +44,7 @@ function Rounds({ rounds }: { rounds: readonly RoundView[] }) {
 function Round({ round }: { round: RoundView }) {
   const { facts, promote, reasons, exam, tokens: of, figures, sentence } = round;
   const points = (value: number) => decimal(value * 100, 1);
+  const saved = of.candidate === null ? 0 : (of.live ?? of.old ?? 0) - of.candidate;
   return (
     <article>
       <h1>
@@ -77,7 +78,8 @@ function Round({ round }: { round: RoundView }) {
           Loss on the exam {points(exam.loss.value)} points [{points(exam.loss.low)}, {points(exam.loss.high)}]; an
           equally good model passes in {percent(exam.power, 0)} of such exams. The round took{" "}
           {Math.round(facts.seconds / 60)} minutes; its audits cost the old system{" "}
-          {count(Math.round(facts.auditTokens))} tokens.
+          {count(Math.round(facts.auditTokens))} tokens
+          {saved > 0 && `, paid back after ${count(Math.ceil(facts.auditTokens / saved))} questions`}.
         </p>
       </section>
       {figures && <CostCurve figures={figures} />}
