@@ -12,6 +12,7 @@ import { checkLimits, checkRatchet } from "./check-limits.ts";
 import { checkLock } from "./check-lock.ts";
 import { checkPackage } from "./check-package.ts";
 import { checkSize } from "./check-size.ts";
+import { checkWords } from "./check-words.ts";
 import { flagCounts } from "./count-flags.ts";
 import { installedMegabytes } from "./installed-size.ts";
 import { checkPublicApi, publicApi } from "./public-api.ts";
@@ -61,6 +62,10 @@ const checks: Record<string, () => string[] | Promise<string[]>> = {
     return [...complaints, ...checkRatchet(root)];
   },
   lockfile: () => checkLock(root),
+  words: async () => {
+    const surface = root === resolve(import.meta.dirname, "..") ? publicApi().comments : [];
+    return checkWords(root, [...(await flagCounts()).texts, ...surface]);
+  },
   docs: () => checkDocs(root),
   // It builds and packs everything: only where time matters less.
   package: () => (process.env["CI"] && root === resolve(import.meta.dirname, "..") ? checkPackage(root) : []),

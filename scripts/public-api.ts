@@ -55,6 +55,8 @@ export interface PublicApi {
   idle: string[];
   /** The text of `namesFile`. */
   optionNames: string;
+  /** The comments of public names and their fields. */
+  comments: (readonly [name: string, text: string])[];
 }
 
 let read: PublicApi | undefined;
@@ -208,8 +210,15 @@ function readSurface(folder: string, entries: readonly { entry: string; file: st
       ];
     }),
   );
+  const comments = [...exported].flatMap(({ name, declarations = [] }) =>
+    declarations
+      .flatMap((node) => node.getFullText().match(/\/\*\*[\s\S]*?\*\//g) ?? [])
+      .filter((comment) => !comment.includes("@internal"))
+      .map((comment) => [`comment of ${name}`, comment.replaceAll(/^\/\*\*|\*\/$|^\s*\*/gm, "").trim()] as const),
+  );
   return {
     reports,
+    comments,
     names: names.size,
     forgotten: [...forgotten].toSorted(),
     idle: idle.toSorted(),

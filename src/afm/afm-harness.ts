@@ -35,7 +35,7 @@ import { afmPreset } from "./afm-preset.ts";
 export interface AfmHarnessOptions {
   model: Model;
   tools: readonly Tool[];
-  /** `web` unless told; `mhqa` and `code` have words of their own, any other profile needs a prompt. */
+  /** Default `web`; `mhqa` and `code` have words of their own, any other profile needs a prompt. */
   profile?: Profile;
   prompt?: string;
   /** Model calls of one run; 36 by default, 12 for `code`. */

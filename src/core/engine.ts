@@ -180,7 +180,7 @@ export interface Engine {
   saveModel(folder: string, options?: { exact?: boolean }): Promise<void>;
   /** Writes the adapter alone, in PEFT layout, where the engine trains one. */
   saveAdapter?(folder: string): Promise<void>;
-  /** What it has computed since it was opened, where somebody pays for it: tokens of each kind, and what they cost. */
+  /** Tokens computed since it was opened, by kind, and their cost; absent for free engines. */
   usage?(): Record<string, number>;
   close(): Promise<void>;
 }

@@ -27,5 +27,5 @@ export interface RewardResult extends Grade {
   excluded?: string;
 }
 
-/** Says what a finished chain earned: RL, the reward server and filters ask it, graders make it. */
+/** The reward of a finished chain: RL, the reward server and filters call it, graders make it. */
 export type Reward = (trajectory: Trajectory, task: Task, signal?: AbortSignal) => Promise<RewardResult>;

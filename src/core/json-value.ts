@@ -1,4 +1,4 @@
-/** Reads JSON that somebody else wrote: every value may be missing or of another type, and none of that is an error. */
+/** Reads JSON from outside: every value may be missing or of another type, and none of that is an error. */
 
 export type Json = Record<string, unknown>;
 

@@ -1,5 +1,5 @@
 /**
- * A system is anything that answers a task: a team of agents, a chain, a bare model, somebody's script. Evaluation sees
+ * A system is anything that answers a task: a team of agents, a chain, a bare model, a script. Evaluation sees
  * only this, so that all are compared by one function and none is favoured.
  */
 import type { Task } from "./task.ts";

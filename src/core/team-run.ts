@@ -1,5 +1,5 @@
 /**
- * A team run is what a multi-agent system did for one task, ours or anybody's: which agents there were, who called whom,
+ * A team run is what a multi-agent system did for one task, ours or any other: which agents there were, who called whom,
  * every model call with what the agent saw and wrote, every tool call, what it cost, and the answer. Messages are stored
  * once and referred to by hash, because every call repeats the history and payloads would grow with its square.
  * `completeness` says what the recording lost, so that a truncated run is never trained on by accident.

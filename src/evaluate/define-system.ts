@@ -1,4 +1,4 @@
-/** What a run counts as in an evaluation, whoever made it. */
+/** Runs of any system as results of an evaluation. */
 
 import { CoaError } from "../core/errors.ts";
 import type { System, SystemResult } from "../core/system.ts";

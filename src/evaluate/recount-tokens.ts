@@ -1,5 +1,5 @@
 /**
- * The same runs counted by another tokenizer. Tokens are counted in the vocabulary of whoever spent them, and a small
+ * The same runs counted by another tokenizer. Tokens are counted in the vocabulary of the model that spent them, and a small
  * vocabulary made for one world writes its words in few tokens; so a saving is also given in the tokens of a tokenizer
  * that belongs to neither side. What was sent and written is counted again from the stored runs: the same two
  * definitions, billed and computed, the same rule for both sides.

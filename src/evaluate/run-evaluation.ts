@@ -85,7 +85,7 @@ export async function runEvaluation(
       const { record, result } = await runJob(system, job, options);
       throwIfUserMustFix(record.ending);
       // The run first: a record whose run is missing would be a link to nothing.
-      // Its grade stands beside it, so that whoever lists runs can tell right ones from wrong ones.
+      // Its grade stands beside it, so that a list of runs can mark the right ones.
       const { correct } = record.grade;
       const reward = correct === null ? {} : { reward: Number(correct) };
       if (result?.run)

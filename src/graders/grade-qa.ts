@@ -16,7 +16,7 @@ export type AnswerParts = (typeof answerParts)[number];
 
 export interface QaOptions {
   scoring?: Scoring;
-  /** How `a | b` is read; `first` unless told. A gold that itself holds the sign is one text. @internal */
+  /** How `a | b` is read; default `first`. A gold that itself holds the sign is one text. @internal */
   parts?: AnswerParts;
   /** F1 as HotpotQA and 2WikiMultiHopQA have it: yes and no are all or nothing. */
   yesNo?: boolean;

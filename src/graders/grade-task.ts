@@ -16,7 +16,7 @@ export interface GradeTaskOptions {
   sandbox?: Sandbox;
   /** The benchmark's own rule (the default), or ours where that is stricter. */
   scoring?: "official" | "strict";
-  /** How an answer with several parts (`a | b`) is read; the first counts unless told. @internal */
+  /** How an answer with several parts (`a | b`) is read. Default: the first part counts. @internal */
   parts?: AnswerParts;
   /** @internal */
   code?: Omit<CodeGradeOptions, "sandbox" | "signal">;

@@ -15,7 +15,7 @@ export interface RewardOptions {
    * chain breaks no rule of its profile.
    */
   format?: { rule: "reference" } | { rule: "strict"; profile: Profile };
-  /** Longest response in tokens, and what becomes of a longer one; `punish` unless told. */
+  /** Max tokens of a response, and what happens to a longer one. Default `punish`. */
   overlong?: {
     tokens: number;
     /** `punish`: from 7/8 of it on a penalty grows linearly to -1. `filter`: what was cut off at it leaves its group. */

@@ -73,7 +73,7 @@ export function defineProfile(
   return profile;
 }
 
-/** A profile from data that somebody wrote: names that are usual may be left out, and what is wrong is named. */
+/** A profile from data written by hand: names that are usual may be left out, and what is wrong is named. */
 export function readProfile(value: unknown, where = "the profile"): Profile {
   const draft: Partial<Profile> = typeof value === "object" && value !== null ? value : {};
   const parsed = profileSchema.safeParse({ ...usual, ...draft });

@@ -1,4 +1,4 @@
-/** One chat completion: for judges, summaries and agents that call tools. Streamed only when somebody listens. */
+/** One chat completion: for judges, summaries and agents that call tools. Streamed only if `onDelta` is set. */
 
 import { estimateTokens, requestTokens } from "../base/count/token-estimate.ts";
 import { HttpError } from "../base/http/http-client.ts";

@@ -24,7 +24,7 @@ export interface ServeOptions extends Omit<GuardSettings, "keys"> {
 
 /** A handler, and what its owner needs besides. */
 export interface ServedHandler extends Guarded {
-  /** Says from now on that it is not ready; true where anyone has asked for that, as balancers do. */
+  /** Reports not ready from now on; true if readiness was ever asked for, as balancers do. */
   leave(): boolean;
   /** Refuses new requests from now on, because the server stops. */
   stopAccepting(): void;

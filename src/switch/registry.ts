@@ -92,7 +92,7 @@ export function statusOf({ live, canary, before, withdrawn }: Serving, folder: s
   return before.includes(folder) || withdrawn.has(folder) ? "retired" : "candidate";
 }
 
-/** The version that a conversation gets, which depends on its name alone as long as nobody changes the weights. */
+/** The version that a conversation gets, which depends on its name alone until the weights change. */
 export function versionFor({ live, canary }: Serving, conversation: string): string | undefined {
   return canary && hashText(`canary\n${conversation}`) / 2 ** 32 < canary.weight ? canary.folder : live;
 }

@@ -51,13 +51,13 @@ export interface RecordedTasksOptions {
 export interface RecordedTasks {
   /** Tasks whose right answer is known, or assumed. */
   tasks: Task[];
-  /** Tasks without one: known to be wrong, or nobody says. */
+  /** Tasks without one: wrong, or unknown. */
   unsolved: Task[];
   /** How many answers are known to be right, by how that is known. */
   right: Partial<Record<Rightness, number>>;
   /** Runs whose answer is known to be wrong, by feedback or by the judge. */
   wrong: number;
-  /** Runs of which nobody says whether they are right. */
+  /** Runs that may be right or wrong: nothing decides. */
   unknown: number;
 }
 

@@ -83,7 +83,7 @@ export interface Corrector {
     task: Task,
     trajectory: Trajectory,
     options?: {
-      /** Whether the chain's answer was graded right, where somebody could tell. */
+      /** Whether the chain's answer was graded right, if a grader could decide. */
       correct?: boolean | null;
       signal?: AbortSignal;
     },

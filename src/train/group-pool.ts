@@ -24,7 +24,7 @@ export interface PoolOptions extends Omit<RunRolloutOptions, "maxContext">, Sort
   inFlight: number;
   /** Optimizer steps between a group's oldest token and the weights that are trained on it, at most. */
   maxAge: number;
-  /** Rollouts at the same time; all of those in flight unless said. */
+  /** Rollouts at the same time. Default: all in flight. */
   concurrency?: number;
   tasks: CollectOptions["tasks"];
   /** Longest context of a chain that begins in this step. */

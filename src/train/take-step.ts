@@ -147,7 +147,7 @@ function bytesOf({ input, weights, advantages, oldLogprobs }: Example): number {
   return input.length * (12 + 4 * floats);
 }
 
-/** What the engine has cost so far, as a figure of a progress line; nothing where nobody pays. */
+/** Engine cost so far, for the progress line; absent for free engines. */
 export function costOf(engine: Engine): { "cost $"?: number } {
   const cost = engine.usage?.()["costUsd"];
   return cost === undefined ? {} : { "cost $": cost };

@@ -1,4 +1,4 @@
-/** Reads one JSON file that anybody may have written: a byte order mark is skipped, and every error names the file. */
+/** Reads one JSON file from outside: a byte order mark is skipped, and every error names the file. */
 import { readFile } from "node:fs/promises";
 import { CoaError, messageOf } from "../../core/errors.ts";
 

@@ -57,7 +57,7 @@ export interface RequestLine {
 export interface GuardSettings {
   /** Web pages and host names that may ask, besides this machine's own. */
   access?: { origins?: readonly string[]; hosts?: readonly string[] };
-  /** Keys that callers must bring; none: everyone who reaches the port may send requests. */
+  /** API keys. Empty: no authentication. */
   keys?: readonly string[];
   /** Called with each request that was answered; faults of this server go to stderr by default. */
   onRequest?: (line: RequestLine) => void;

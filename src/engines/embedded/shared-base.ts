@@ -1,6 +1,6 @@
 /**
  * A model's weights in memory that the threads of several engines read: each engine trains an adapter of its own over the one copy.
- * And how much memory such an engine takes, so that somebody who opens many can stop in time.
+ * And how much memory such an engine takes, so that a server that opens many can stop in time.
  */
 import { loadModelFolder } from "./files/model-folder.ts";
 import { adapterSize } from "./lora/adapter.ts";
@@ -11,7 +11,7 @@ import { samplerDefaults } from "./sample/sampler.ts";
 import { isWide } from "./sample/wide-thread.ts";
 import { batchBytes } from "./train/batch-memory.ts";
 
-/** Weights that engines share; nobody writes to them. */
+/** Weights that engines share, read only. */
 export interface SharedBase {
   config: ModelConfig;
   parameters: ParameterSet;

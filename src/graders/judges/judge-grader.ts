@@ -13,13 +13,13 @@ import { fillPrompt, type JudgePrompt, judges, promptHash } from "./judges.ts";
 
 export interface JudgeOptions {
   model: ChatModel;
-  /** Whose words; our own unless told. @internal */
+  /** The judge prompt. Default: our own. @internal */
   prompt?: JudgePrompt;
-  /** How often to ask in all before giving up. */
+  /** Max attempts. Default 4. */
   attempts?: number;
   wait?: (attempt: number, signal?: AbortSignal) => Promise<void>;
   temperature?: number;
-  /** Most tokens of a reply; the server's own limit unless told, because a reasoning judge thinks before it decides. */
+  /** Max tokens of a reply. Default: the server's limit, because a reasoning judge thinks before it decides. */
   maxTokens?: number;
 }
 

@@ -17,7 +17,7 @@ export interface CorpusOptions {
   passageWords?: number;
   /** Address of the folder's root, where its files can be had from the web; `coa://docs/<name>/` otherwise. */
   baseURL?: string;
-  /** Name of the collection in its addresses; that of the file or folder unless told. */
+  /** Name of the collection in its addresses; default: that of the file or folder. */
   name?: string;
   /** Called for each file or line that can't be read; without it, the first one stops the work. */
   onProblem?: (message: string) => void;

@@ -20,7 +20,7 @@ export interface ChooseSandboxOptions {
   warm?: number;
   /** @internal */
   bubblewrap?: BubblewrapOptions;
-  /** Where settings come from; the process environment unless told. */
+  /** Environment variables. Default: those of the process. */
   environment?: Record<string, string | undefined>;
 }
 

@@ -1,4 +1,4 @@
-/** What one run may use when nobody says otherwise: the paper's 5 s of CPU, 7 s of wall clock and 1,536 characters. */
+/** Default limits of one run: the paper's 5 s of CPU, 7 s of wall clock and 1,536 characters. */
 
 import { Buffer } from "node:buffer";
 import { StringDecoder } from "node:string_decoder";

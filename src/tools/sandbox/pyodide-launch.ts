@@ -214,7 +214,7 @@ function caveatsOf(launch: Launch): string[] {
 }
 
 export interface PyodideOptions extends LineSandboxOptions {
-  /** Where the start snapshot is kept; the user's cache folder unless told. */
+  /** Where the start snapshot is kept; default: the user's cache folder. */
   cacheFolder?: string;
 }
 

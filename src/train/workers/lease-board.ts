@@ -36,7 +36,7 @@ interface Job {
   resolve(trajectory: Trajectory): void;
   reject(error: unknown): void;
   lease?: { worker: string; ends: number };
-  /** Version of the weights when it was first given to somebody. */
+  /** Version of the weights when it was first leased. */
   begun?: number;
 }
 

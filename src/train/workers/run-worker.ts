@@ -35,16 +35,16 @@ export interface WorkerOptions {
   identity: (run: RunForWorkers) => WorkerIdentity;
   /** Runs one rollout. The policy samples at the coordinator. */
   play: (lease: Lease, how: { policy: Policy; run: RunForWorkers; signal: AbortSignal }) => Promise<Trajectory>;
-  /** Chains at the same time; 64 unless said. */
+  /** Chains at the same time. Default 64. */
   concurrency?: number;
-  /** How long a coordinator that can't be reached is waited for; a minute unless said. */
+  /** Max wait for a coordinator that can't be reached. Default one minute. */
   patienceMs?: number;
   signal?: AbortSignal;
   onResult?: (result: { lease: string; counted: boolean }) => void;
 }
 
 export interface WorkerResult {
-  /** Rollouts that counted, and those that somebody else had finished first or nobody wanted any more. */
+  /** Rollouts that counted, and those that came too late. */
   counted: number;
   late: number;
 }

@@ -9,7 +9,7 @@ import type { ModelConfig } from "../model/config.ts";
 import type { Parameter } from "../model/parameter-set.ts";
 import { type ParameterSet, parameterShapes } from "../model/parameters.ts";
 
-/** What a low-rank adapter is asked for with. */
+/** Options of a LoRA adapter. */
 export interface LoraOptions {
   rank: number;
   /** The addition is scaled by alpha / rank; default 2 * rank. */

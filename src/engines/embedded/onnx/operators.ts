@@ -191,7 +191,7 @@ export function sum(graph: Graph, parts: readonly Value[]): Value {
   return one(graph.node({ operator: "Sum", inputs: parts, outputs: [{ shape: parts[0]!.shape }] }));
 }
 
-/** Sum over one axis, kept as size 1 unless told otherwise. */
+/** Sum over one axis, kept as size 1 by default. */
 export function reduceSum(graph: Graph, a: Value, axis: number, keep = true): Value {
   const shape = a.shape.flatMap((size, index) => (index !== axis ? [size] : keep ? [1] : []));
   const inputs = [a, graph.constant([BigInt(axis)], [1])];
