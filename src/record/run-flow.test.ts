@@ -365,6 +365,17 @@ describe("runs as flows", () => {
     assert.deepEqual(callsToRuns([guard], "wire").map(reasons), [["side-call"]]);
   });
 
+  it("refuses runs that were asked the same at once where one call beside the work may be of each", () => {
+    const select = (at: number) =>
+      call("You choose. Select the next role from the list.", question, "guide", { startedAt: at, endedAt: at + 1 });
+    const answer = (from: number, to: number) =>
+      call("You are the guide.", question, "The Danube.", { startedAt: from, endedAt: to });
+    const found = (...calls: RecordedCall[]) => callsToRuns(calls, "wire").map(reasons);
+    const [side, unsure] = [["side-call"], ["part-of-run"]];
+    assert.deepEqual(found(select(1), select(2), answer(10, 30), answer(20, 40)), [side, side, unsure, unsure]);
+    assert.deepEqual(found(select(1), answer(10, 19), select(20), answer(30, 40)), [side, [], side, []]);
+  });
+
   it("gives back what was judged, not the verdict", () => {
     const draft = "The river through Budapest is the Danube.";
     const judged = (verdict: string) =>

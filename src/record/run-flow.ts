@@ -169,10 +169,15 @@ export function runFlow(threads: readonly Thread[], links: ReadonlyMap<Thread, T
     if (root.calls[0]!.root !== undefined) return true;
     return family.length > 1 && family.every((thread) => !result.inferred.has(thread));
   };
-  for (const { parts, whole } of sameQuestion(roots)) {
+  const spanOf = (root: Thread) => {
+    const all = (members.get(root) ?? [root]).flatMap(({ calls: own }) => own);
+    return { from: Math.min(...all.map((one) => one.startedAt)), to: Math.max(...all.map((one) => one.endedAt)) };
+  };
+  for (const { parts, whole, beside } of sameQuestion(roots, spanOf)) {
     if (parts.every(isWhole)) continue;
     for (const part of parts) {
-      if (!whole) doubt(part, "another run was asked the same under other instructions");
+      if (beside) doubt(part, "a call beside the work may be of it, or of another run that was asked the same then");
+      else if (!whole) doubt(part, "another run was asked the same under other instructions");
       else if (families.of(part) !== families.of(whole)) {
         families.join(whole, part);
         result.inferred.add(part);
@@ -215,8 +220,14 @@ function holdsWords(prompt: string, reply: string): boolean {
   });
 }
 
-/** Groups of first agents that were asked the same under other instructions; `whole` where all others work beside it. */
-function sameQuestion(roots: readonly Thread[]): { parts: Thread[]; whole?: Thread }[] {
+/**
+ * Groups of first agents that were asked the same under other instructions; `whole` where all others work beside it,
+ * `beside` where it is not known beside which of several that ran at once.
+ */
+function sameQuestion(
+  roots: readonly Thread[],
+  spanOf: (root: Thread) => { from: number; to: number },
+): { parts: Thread[]; whole?: Thread; beside?: true }[] {
   const asked = quoteIndex<Thread>();
   const question = (root: Thread) => questionOf(root.calls[0]!);
   for (const root of roots) for (const passage of passagesOf(question(root))) asked.add(passage, root);
@@ -237,7 +248,15 @@ function sameQuestion(roots: readonly Thread[]): { parts: Thread[]; whole?: Thre
     // Teams that call each other by tools are whole; one that only spoke may be a step of the others.
     const bare = parts.filter((root) => root.calls.every((call) => call.toolCalls.length === 0));
     const instructions = new Set(parts.map((root) => systemOf(root.calls[0]!)));
-    return bare.length > 0 && instructions.size > 1 ? [{ parts }] : [];
+    if (bare.length > 0 && instructions.size > 1) return [{ parts }];
+    if (parts.length === group.length) return [];
+    const spans = parts.map((root) => ({ root, ...spanOf(root) })).sort((a, b) => a.from - b.from);
+    const atOnce = spans.filter(
+      ({ from, to }, index) =>
+        (spans[index - 1]?.to ?? Number.NEGATIVE_INFINITY) > from ||
+        (spans[index + 1]?.from ?? Number.POSITIVE_INFINITY) < to,
+    );
+    return atOnce.length > 0 ? [{ parts: atOnce.map(({ root }) => root), beside: true as const }] : [];
   });
 }
 
