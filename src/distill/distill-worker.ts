@@ -2,8 +2,7 @@
 import { workerData } from "node:worker_threads";
 import { answerCalls } from "../base/work/thread.ts";
 import { type DistillConfig, loadPlugins } from "./distill-config.ts";
-import { judgeBatch, readTasks } from "./judge-batch.ts";
-import { recordJudge } from "./judge-record.ts";
+import { judgeBatch, readTasks, recordJudge } from "./judge-record.ts";
 import { taskIndex } from "./task-index.ts";
 
 export interface WorkerSetup {

@@ -19,8 +19,8 @@ import type { Trajectory } from "../core/trajectory.ts";
 import type { DistillReport, DroppedSample } from "../report/distill-report.ts";
 import { type DistillConfig, type DistillPlugins, lateStage, loadPlugins, recordStages } from "./distill-config.ts";
 import { type OutcomeRecord, reportTally, type Tally } from "./distill-report.ts";
-import type { WireOutcome } from "./judge-batch.ts";
 import { judgeLines } from "./judge-lines.ts";
+import type { WireOutcome } from "./judge-record.ts";
 import { type DuplicateIndex, duplicateIndex } from "./stages/near-duplicates.ts";
 
 export interface DistillOptions {

@@ -6,8 +6,7 @@ import { startThread } from "../base/work/thread.ts";
 import { UsageError } from "../core/errors.ts";
 import { type DistillConfig, type DistillPlugins, loadPlugins } from "./distill-config.ts";
 import type { DistillCalls, WorkerSetup } from "./distill-worker.ts";
-import { judgeBatch, readTasks, type WireOutcome } from "./judge-batch.ts";
-import { recordJudge } from "./judge-record.ts";
+import { judgeBatch, readTasks, recordJudge, type WireOutcome } from "./judge-record.ts";
 import { taskIndex } from "./task-index.ts";
 
 export interface JudgeLinesOptions {

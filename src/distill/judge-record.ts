@@ -4,8 +4,10 @@
  */
 import type { FilterDecision } from "../core/chain-marks.ts";
 import { isAbort, messageOf } from "../core/errors.ts";
+import type { Task } from "../core/task.ts";
 import { type TeamRun, teamRunSchema } from "../core/team-run.ts";
 import { type Trajectory, trajectorySchema } from "../core/trajectory.ts";
+import { loadTasks } from "../tasks/benchmarks/load-tasks.ts";
 import { type DistillConfig, type DistillPlugins, recordStages } from "./distill-config.ts";
 import { chainUsage, distillRun } from "./distill-run.ts";
 import { signatureOf } from "./stages/near-duplicates.ts";
@@ -128,6 +130,28 @@ export function recordJudge(
       ...(wantsSignature && { signature: signatureOf(chain) }),
     };
   };
+}
+
+/** An outcome on its way between threads: the trajectory as the line it will be written as. */
+export type WireOutcome = Omit<RecordOutcome, "trajectory"> & { line?: string };
+
+export async function readTasks(files: readonly string[]): Promise<Task[]> {
+  const lists = await Promise.all(files.map((file) => loadTasks(file, { allowMissingGolds: true })));
+  return lists.flat();
+}
+
+/** Judges a batch and makes its outcomes ready to be sent to the other thread. */
+export async function judgeBatch(
+  judge: (line: string) => Promise<RecordOutcome>,
+  lines: readonly string[],
+): Promise<WireOutcome[]> {
+  // All at once: graders and checks that ask a model wait together, and the rest never waits.
+  return Promise.all(
+    lines.map(async (line): Promise<WireOutcome> => {
+      const { trajectory, ...outcome } = await judge(line);
+      return trajectory ? { ...outcome, line: JSON.stringify(trajectory) } : outcome;
+    }),
+  );
 }
 
 function questionOf({ prompt }: Trajectory): string {

@@ -211,61 +211,6 @@ describe("importing files", () => {
     assert.equal(summariseRun(again!).ambiguousLinks, 1);
   });
 
-  it("reads a Langfuse trace", async () => {
-    const call = { id: "c1", type: "function", function: { name: "ask", arguments: "{}" } };
-    const at = (second: number) => `2026-01-01T00:00:0${second}.000Z`;
-    const [run] = await imported({
-      id: "trace-1",
-      observations: [
-        { id: "a", type: "AGENT", name: "boss", startTime: at(0), endTime: at(9) },
-        {
-          id: "g1",
-          type: "GENERATION",
-          parentObservationId: "a",
-          startTime: at(1),
-          model: "m",
-          input: {
-            messages: [{ role: "user", content: "Q?" }],
-            tools: [{ type: "function", function: { name: "ask", parameters: {} } }],
-          },
-          output: { role: "assistant", content: "", tool_calls: [call] },
-          usageDetails: { input: 9, output: 2 },
-        },
-        {
-          id: "t",
-          type: "TOOL",
-          parentObservationId: "a",
-          name: "ask",
-          startTime: at(2),
-          endTime: at(5),
-          input: {},
-          output: "yes",
-        },
-        { id: "b", type: "AGENT", parentObservationId: "t", name: "helper", startTime: at(3) },
-        {
-          id: "g2",
-          type: "GENERATION",
-          parentObservationId: "b",
-          startTime: at(4),
-          input: [{ role: "user", content: "help" }],
-          output: "yes",
-          usageDetails: { input: 5, output: 1 },
-        },
-        {
-          id: "g3",
-          type: "GENERATION",
-          parentObservationId: "a",
-          startTime: at(6),
-          input: [{ role: "user", content: "Q?" }],
-          output: { content: "A." },
-          usageDetails: { input: 12, output: 3 },
-        },
-      ],
-    });
-    assert.deepEqual(summariseRun(run!).delegations, [{ from: "boss", to: "helper", callId: "c1" }]);
-    assert.deepEqual([run?.answer, run?.usage.billedTokens, run?.steps.length], ["A.", 32, 3]);
-  });
-
   it("reads the AI SDK's older spans and the oldest conventions", async () => {
     const attribute = (key: string, value: string | number) => ({
       key,

@@ -78,22 +78,6 @@ const traces: Record<string, (finish: string, parts: Json[]) => unknown> = {
       },
     },
   ],
-  Langfuse: (finish, parts) => ({
-    id: "t1",
-    observations: [
-      {
-        id: "o1",
-        traceId: "t1",
-        type: "GENERATION",
-        name: "chat",
-        startTime: times.start,
-        endTime: times.end,
-        input: [{ role: "user", content: parts }],
-        output: { role: "assistant", content: "A cat" },
-        metadata: { finish_reason: finish },
-      },
-    ],
-  }),
   "OpenAI Agents": (finish, parts) => ({
     data: [
       {

@@ -8,7 +8,7 @@ import { UsageError } from "../../core/errors.ts";
 import type { Profile } from "../../core/profile.ts";
 import { distill } from "../../distill/distill.ts";
 import type { DistillPlugins } from "../../distill/distill-config.ts";
-import { readTasks } from "../../distill/judge-batch.ts";
+import { readTasks } from "../../distill/judge-record.ts";
 import { reportText } from "../../report/distill-text.ts";
 import { loadTokenizer } from "../../tokenizers/load-tokenizer.ts";
 import { chooseProfile } from "../choose-profile.ts";
