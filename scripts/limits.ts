@@ -4,7 +4,7 @@
  */
 export const limits = {
   /** Lines of code by folder, without tests: TypeScript, CSS, JavaScript and Python as their formatters leave them. */
-  "lines of src": 88530,
+  "lines of src": 86750,
   "lines of bench": 12000,
   "lines of integrations": 700,
   "lines of recipes": 1600,
@@ -15,7 +15,7 @@ export const limits = {
   "reads of meta": 0,
   "as never": 10,
   /** Names that users can import, and types of public signatures that they can't. */
-  "public names": 430,
+  "public names": 280,
   "forgotten exports": 0,
   /** A production install: what every user gets, without optional peers. */
   "megabytes installed": 40,

@@ -16,23 +16,16 @@ export interface ImportOptions {
   onProgress?: (rows: number) => void;
 }
 
-export interface ImportReport {
-  rows: number;
-  imported: number;
-  refused: Record<string, number>;
-  /** Rules of the profile that imported chains break, by name, in chains. */
-  violations: Record<string, number>;
-  profiles: Record<string, number>;
-}
-
-/** Reads a file of chains; each trajectory is handed on as it is read. */
+/** Reads a file of chains; each trajectory is handed on as it is read. `violations`: rules of the profile that chains break, in chains. */
 export async function importChains(
   file: string,
   take: (trajectory: Trajectory) => Promise<void> | void,
   options: ImportOptions = {},
-): Promise<ImportReport> {
-  const report: ImportReport = { rows: 0, imported: 0, refused: {}, violations: {}, profiles: {} };
-  const count = (table: Record<string, number>, name: string) => void (table[name] = (table[name] ?? 0) + 1);
+) {
+  type Counts = Record<string, number>;
+  const [refused, violations, profiles]: [Counts, Counts, Counts] = [{}, {}, {}];
+  const report = { rows: 0, imported: 0, refused, violations, profiles };
+  const count = (table: Counts, name: string) => void (table[name] = (table[name] ?? 0) + 1);
   const stem = file
     .split(/[\\/]/)
     .at(-1)!

@@ -89,17 +89,14 @@ export function planCall(budget: CallBudget): CallPlan {
   const later = contextTokens + (reserve > 0 ? budget.observationTokens + 64 : 0); // context of the call for the answer
   const input = (price?.input ?? 0) / 1e6;
   const output = (price?.output ?? 0) / 1e6;
-  const headroom: [LimitName, final: number, ordinary: number][] = [];
   const completion = limits.maxCompletionTokens - usage.completionTokens;
-  headroom.push(["completion-tokens", completion, completion - reserve]);
   const window = contextWindow - contextTokens;
-  headroom.push(["context", window, window - (reserve > 0 ? reserve + 64 : 0)]);
-  const total = limits.maxTotalTokens - usage.billedTokens;
-  headroom.push([
-    "total-tokens",
-    total - contextTokens,
-    reserve > 0 ? (total - contextTokens - later - reserve) / 2 : total - contextTokens,
-  ]);
+  const total = limits.maxTotalTokens - usage.billedTokens - contextTokens;
+  const headroom: [LimitName, final: number, ordinary: number][] = [
+    ["completion-tokens", completion, completion - reserve],
+    ["context", window, window - (reserve > 0 ? reserve + 64 : 0)],
+    ["total-tokens", total, reserve > 0 ? (total - later - reserve) / 2 : total],
+  ];
   if (Number.isFinite(limits.maxCostUsd)) {
     const money = limits.maxCostUsd - usage.costUsd - contextTokens * input;
     const kept = reserve > 0 ? later * input + reserve * output : 0;

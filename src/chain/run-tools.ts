@@ -8,20 +8,13 @@ import type { Tool, ToolContext } from "../core/tool.ts";
 import type { PendingCall, Segment } from "../core/trajectory.ts";
 import { callKey, type ReadCalls, readCallBody } from "../language/call-body.ts";
 import { errorText, joinOutputs, neutralFor, outputText } from "../language/observation.ts";
+import type { ToolRecord } from "./chain-record.ts";
 import { type ChainRun, observe, record } from "./chain-run.ts";
 import { DeadlineError, withDeadline } from "./deadline.ts";
 import type { Moves, RequestedCall } from "./moves.ts";
 
 /** A finished call as the journal keeps it. */
-interface ToolOutcome {
-  tool: string;
-  input: unknown;
-  ok: boolean;
-  output: string;
-  ms: number;
-  answeredBy?: "recording" | "not-recorded" | undefined;
-  fault?: string | undefined;
-}
+type ToolOutcome = Pick<ToolRecord, "tool" | "input" | "ok" | "output" | "ms" | "answeredBy" | "fault">;
 
 /** One call with where its result came from. */
 interface AnsweredCall {

@@ -4,12 +4,10 @@ import { existsSync } from "node:fs";
 import { basename, join, resolve } from "node:path";
 import { readModelUse } from "../base/files/model-use-file.ts";
 import { jsonIn, readJsonIfThere } from "../base/files/read-json.ts";
-import type { Engine } from "../core/engine.ts";
 import { CoaError } from "../core/errors.ts";
 import { asNumber, asObject } from "../core/json-value.ts";
 import type { ChatModel, Model } from "../core/model.ts";
 import { type ModelUse, modelUseSchema } from "../core/model-use.ts";
-import type { Tokenizer } from "../core/tokenizer.ts";
 import type { EmbeddedEngineOptions } from "../engines/embedded/embedded-engine.ts";
 import { type OpenAICompatibleOptions, openaiCompatible } from "../models/openai-compatible.ts";
 import { findModel } from "./find-model.ts";
@@ -26,12 +24,6 @@ export interface OpenModel {
   use?: ModelUse;
 }
 
-export interface OpenFolder {
-  engine: Engine;
-  tokenizer: Tokenizer;
-  model: Model;
-}
-
 /** Opens a model for running chains. */
 export async function openModel(
   settings: Section<"model">,
@@ -46,11 +38,12 @@ export async function openModel(
     return { model, folder: found.folder, use: await readModelUse(found.folder) };
   }
   const { mode } = settings;
-  const served = await servedModel(found.files);
+  const { files } = found;
+  const served = files === undefined ? undefined : await (files.endsWith(".gguf") ? servedGguf : servedFolder)(files);
   const client = openaiCompatible({
     baseURL: found.baseURL,
     // What names files here is not a name there: the server's own model is meant.
-    model: found.files === undefined ? found.name : undefined,
+    model: files === undefined ? found.name : undefined,
     mode,
     onNote: session.note,
     ...served?.client,
@@ -60,16 +53,8 @@ export async function openModel(
   return { model: client, chat: client, use: served?.use };
 }
 
-async function servedModel(files: string | undefined): Promise<ServedModel | undefined> {
-  if (files === undefined) return undefined;
-  return files.endsWith(".gguf") ? servedGguf(files) : servedFolder(files);
-}
-
 /** Opens a model folder with its engine and tokenizer, for training or for running. */
-export async function openFolder(
-  folder: string,
-  options: Omit<EmbeddedEngineOptions, "folder" | "config"> = {},
-): Promise<OpenFolder> {
+export async function openFolder(folder: string, options: Omit<EmbeddedEngineOptions, "folder" | "config"> = {}) {
   const [{ openEmbeddedEngine }, { loadTokenizer }, { engineModel }] = await Promise.all([
     import("../engines/embedded/embedded-engine.ts"),
     import("../tokenizers/load-tokenizer.ts"),

@@ -32,7 +32,7 @@ export async function openSearchProvider(settings: Section<"tools">, session: Se
     throw new UsageError(`--search is one of ${webProviderNames.join(", ")}, index; not "${search}"`);
   const provider =
     replay && search
-      ? { name: search, search: nothing }
+      ? { name: search, search: () => Promise.reject(new Error("a replay never asks")) }
       : webProviderFromEnvironment(process.env, search as WebProviderName | undefined);
   if (!provider) {
     const variables = webProviderVariables();
@@ -56,10 +56,6 @@ export function openOnce(folder: string, session: Session): Promise<LocalIndex> 
   const opening = ofSession.get(folder) ?? openIndex(folder).then((index) => session.closeAtEnd(index));
   ofSession.set(folder, opening);
   return opening;
-}
-
-async function nothing(): Promise<never> {
-  throw new Error("a replay never asks");
 }
 
 /** The cache file; when another process is writing to it, what it holds can still be used. */

@@ -88,10 +88,7 @@ async function openHere(
       ...(trainEmbeddings && { trainEmbeddings }),
     },
     modelFor: async (policy) => engineModel(policy, tokenizer),
-    folders: (out) => ({
-      model: join(out, "model"),
-      ...(lora && engine.saveAdapter && { adapter: join(out, "adapter") }),
-    }),
+    folders: (out) => ({ model: join(out, "model"), ...(lora && { adapter: join(out, "adapter") }) }),
     close: () => engine.close(),
   };
 }

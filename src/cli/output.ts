@@ -28,14 +28,13 @@ export interface Output {
   readonly width: number;
 }
 
-export interface OutputStreams {
-  stdout: { write(text: string): unknown; isTTY?: boolean; columns?: number };
-  stderr: { write(text: string): unknown; isTTY?: boolean; columns?: number };
-}
+type Stream = { write(text: string): unknown; isTTY?: boolean; columns?: number };
 
 /** Writes to the process's streams (or a test's). */
-export function createOutput(streams: OutputStreams = process, now: () => number = steadyNow): Output {
-  const { stdout, stderr } = streams;
+export function createOutput(
+  { stdout, stderr }: Record<"stdout" | "stderr", Stream> = process,
+  now: () => number = steadyNow,
+): Output {
   const forced = !["", "0", undefined].includes(process.env["FORCE_COLOR"]);
   const coloured = (forced || (stdout.isTTY ?? false)) && process.env["NO_COLOR"] === undefined;
   let line = "";

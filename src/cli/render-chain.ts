@@ -22,16 +22,12 @@ const toolStyle: Style = "yellowBright";
 const labelWidth = 18;
 const observationLines = 8;
 
-export interface RenderOptions {
-  style: Output["style"];
-  /** Writes as it is, without a line break. */
-  write(text: string): void;
-  /** Show text while it is written; otherwise segments appear when they end. */
-  live: boolean;
-}
-
-/** Makes a listener that draws the chain. */
-export function renderChain({ style, write, live }: RenderOptions): (event: ChainEvent) => void {
+/** Makes a listener that draws the chain; `live`: text appears while it is written, otherwise segments when they end. */
+export function renderChain({
+  style,
+  write,
+  live,
+}: Pick<Output, "style" | "write"> & { live: boolean }): (event: ChainEvent) => void {
   const indent = `\n${" ".repeat(labelWidth)}`;
   let column = 0; // characters of the body written on its first line; 0: nothing yet
   const label = (tag: string) => style(roleStyles[tag] ?? toolStyle, tag.padEnd(labelWidth));

@@ -3,9 +3,8 @@
  * the limit is reached. A ledger in a file counts over several commands and after a crash.
  */
 import { jsonlJournal } from "../base/files/open-jsonl.ts";
-import { type AnyModel, wrapModel } from "../base/work/wrap-model.ts";
+import { type AnyModel, type ModelWrapper, wrapModel } from "../base/work/wrap-model.ts";
 import { CoaError, UsageError } from "../core/errors.ts";
-import type { Journal } from "../core/journal.ts";
 import type { CallUsage, Price } from "../core/model.ts";
 import { addCall, callCost, emptyUsage, type Usage } from "../core/usage.ts";
 import { count } from "../report/format-figures.ts";
@@ -34,19 +33,7 @@ export async function openLedger(
   const journal = ledger === undefined ? undefined : session.closeAtEnd(await jsonlJournal<CallUsage>(ledger));
   const usage = emptyUsage();
   for await (const call of journal?.read() ?? []) addCall(usage, call, { costUsd: callCost(call, price) });
-  return { price, usage, watch: (model) => watched(model, { price, most, maxTokens, usage, journal }) };
-}
-
-interface SpendingLimit {
-  price: Price | undefined;
-  most: number | undefined;
-  maxTokens: number | undefined;
-  usage: Usage;
-  journal: Journal<CallUsage> | undefined;
-}
-
-function watched<M extends AnyModel>(model: M, { price, most, maxTokens, usage, journal }: SpendingLimit): M {
-  return wrapModel(model, {
+  const watching: ModelWrapper = {
     async chat(request, next) {
       if (most !== undefined && usage.costUsd >= most)
         throw new CoaError(
@@ -65,5 +52,6 @@ function watched<M extends AnyModel>(model: M, { price, most, maxTokens, usage, 
       await journal?.append(reply.usage);
       return reply;
     },
-  });
+  };
+  return { price, usage, watch: (model) => wrapModel(model, watching) };
 }

@@ -15,23 +15,17 @@ export async function traceFiles(path: string): Promise<string[]> {
   return names.filter((name) => /\.(?:jsonl?|ndjson)(?:\.gz)?$/.test(name)).sort().map((name) => join(path, name)); // biome-ignore format: one line
 }
 
-export interface ImportedTraces {
-  /** Read while they are asked for. */
-  runs: AsyncGenerator<TeamRun>;
-  /** Files of folders that hold no trace, with the reason: complete once all runs were read. */
-  unreadable: { file: string; reason: string }[];
-}
-
 /**
- * The runs of these files and folders. A folder of recordings is read as a whole, its calls and traces joined. A file that
- * was named must be readable, unless `lenient`; in another folder, files that hold no trace are passed over and named.
+ * The runs of these files and folders, read while they are asked for. A folder of recordings is read as a whole, its calls and
+ * traces joined. A file that was named must be readable, unless `lenient`; in another folder, files that hold no trace are passed
+ * over and named: `unreadable` is complete once all runs were read.
  */
 export function importTraces(
   paths: readonly string[],
   { lenient = false, onNote, ...options }: { format?: string; lenient?: boolean; onNote?: (note: string) => void } = {},
-): ImportedTraces {
-  const unreadable: ImportedTraces["unreadable"] = [];
-  async function* runs() {
+) {
+  const unreadable: { file: string; reason: string }[] = [];
+  async function* runs(): AsyncGenerator<TeamRun> {
     const [named, found]: [string[], string[]] = [[], []];
     for (const path of paths) {
       if (await holdsRecordings(path)) yield* eachRecording(path, { onNote });

@@ -31,16 +31,8 @@ export async function realLabTools(world: World, sandbox: Sandbox): Promise<LabT
   };
 }
 
-export interface ServedWorld {
-  /** `http://127.0.0.1:PORT`. */
-  base: string;
-  /** `127.0.0.1:PORT`, for a crawler's list of hosts it may reach. */
-  host: string;
-  close(): Promise<void>;
-}
-
-/** Serves a world's pages on 127.0.0.1; port 0 (the default) takes any free one. */
-export async function serveWorld(world: World, options: { port?: number } = {}): Promise<ServedWorld> {
+/** Serves a world's pages at `base`, on 127.0.0.1; `host` is for a crawler's list of hosts. Port 0 (the default) takes any free one. */
+export async function serveWorld(world: World, options: { port?: number } = {}) {
   const { origin, close } = await listen(async ({ path }, reply) => {
     const html = htmlAt(world, path);
     const content = html ?? "<!doctype html><title>Not found</title><p>No such page.</p>";

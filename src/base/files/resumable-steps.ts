@@ -26,14 +26,6 @@ export interface ResumableStep<R> {
   run(stale: boolean): Promise<R>;
 }
 
-/** How a step stands before it runs: `done` where there is nothing to do. */
-export interface StepStart {
-  number: number;
-  of: number;
-  done: boolean;
-  stale: boolean;
-}
-
 export interface StepEnd<R> {
   result: R;
   seconds: number;
@@ -44,7 +36,8 @@ export interface StepEnd<R> {
 type ResultOf<S extends ResumableStep<unknown>> = Awaited<ReturnType<S["run"]>>;
 
 export interface RunStepsOptions<S extends ResumableStep<unknown>> {
-  onStart?(step: S, start: StepStart): void;
+  /** How a step stands before it runs: `done` where there is nothing to do. */
+  onStart?(step: S, start: { number: number; of: number; done: boolean; stale: boolean }): void;
   onEnd?(step: S, end: StepEnd<ResultOf<S>>): void;
   signal?: AbortSignal;
 }

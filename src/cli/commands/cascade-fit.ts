@@ -20,16 +20,14 @@ import { text } from "../setting.ts";
 import { readNamed } from "./eval-compare.ts";
 import { openGrader } from "./eval-grading.ts";
 
-const examples = [
-  "coa cascade fit chain-sft team --max-loss 1% --confidence 95%",
-  "coa cascade fit chain-sft recorded-runs.jsonl --max-loss 2% --model .coa/sft/model",
-];
-
 export default defineCommand({
   summary:
     "Learn from the same tasks, answered by the model and by the team, when the model may answer: at most so many points are lost, with a stated confidence.",
   arguments: "<evaluation of the model> <evaluation or runs of the team>",
-  examples,
+  examples: [
+    "coa cascade fit chain-sft team --max-loss 1% --confidence 95%",
+    "coa cascade fit chain-sft recorded-runs.jsonl --max-loss 2% --model .coa/sft/model",
+  ],
   options: {
     "max-loss": text("Max loss of success against the team, in points of 100", { default: "1%", valueName: "share", group: "limits" }),
     confidence: text("How sure the promise is", { default: "95%", valueName: "share", group: "limits" }),

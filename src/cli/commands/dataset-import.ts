@@ -5,16 +5,14 @@ import { chooseProfile } from "../choose-profile.ts";
 import { defineCommand, existingFiles, MissingArgument } from "../command.ts";
 import { text } from "../setting.ts";
 
-const examples = [
-  "coa dataset import WebAgentSFTDataset.json --out chains.jsonl",
-  "coa dataset import CodeAgentSFTDataset.json --profile code --out chains.jsonl --json",
-];
-
 export default defineCommand({
   summary:
     "Read chains that are published as text (instruction, input, output) into trajectories, and list what does not parse.",
   arguments: "<file…>",
-  examples,
+  examples: [
+    "coa dataset import WebAgentSFTDataset.json --out chains.jsonl",
+    "coa dataset import CodeAgentSFTDataset.json --profile code --out chains.jsonl --json",
+  ],
   options: {
     out: text("Append the trajectories to this file", { default: "chains.jsonl", valueName: "file", group: "output" }),
     profile: text("The chains' profile (default: known from the tools they call)", { valueName: "name" }),

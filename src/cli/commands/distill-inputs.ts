@@ -9,15 +9,11 @@ import { holdsRecordings } from "../../record/recordings.ts";
 import { namedProfiles } from "../choose-profile.ts";
 import { importTraces, traceFiles } from "../trace-files.ts";
 
-export interface DistillInputs {
-  /** JSONL files of team runs or chains. */
-  files: string[];
-  /** Files that hold neither and can't be imported, with the reason. */
-  unreadable: { file: string; reason: string }[];
-}
-
-/** Sorts inputs out; what is imported is written to `importedFile`. */
-export async function distillInputs(paths: readonly string[], importedFile: string): Promise<DistillInputs> {
+/**
+ * The JSONL files of team runs or chains among the inputs, and those that hold neither and can't be imported, with the reason; what
+ * is imported is written to `importedFile`.
+ */
+export async function distillInputs(paths: readonly string[], importedFile: string) {
   const files: string[] = [];
   const traces: string[] = [];
   for (const path of paths) {

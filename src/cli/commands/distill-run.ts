@@ -20,18 +20,16 @@ import type { Settings } from "../settings/index.ts";
 import { distillInputs, profileOf } from "./distill-inputs.ts";
 import { openGrader } from "./eval-grading.ts";
 
-const examples = [
-  "coa distill run traces/ --tasks tasks.jsonl --out .coa/distilled/mine",
-  "coa distill run runs.jsonl --tasks tasks.jsonl --profile web --out .coa/distilled/web",
-  "coa distill run runs.jsonl --tasks tasks.jsonl --profile lab --bare --set distill.minInteractions=4 --out .coa/distilled/lab",
-  "coa distill run chains.jsonl --tasks tasks.jsonl --eval gaia.jsonl --filter ./my-filters.ts --out .coa/distilled/again",
-];
-
 export default defineCommand({
   summary:
     "Turn team runs (or chains) into chains worth learning from: convert, filter, sample, report. Resumes by itself.",
   arguments: "<runs.jsonl, traces or folders…>",
-  examples,
+  examples: [
+    "coa distill run traces/ --tasks tasks.jsonl --out .coa/distilled/mine",
+    "coa distill run runs.jsonl --tasks tasks.jsonl --profile web --out .coa/distilled/web",
+    "coa distill run runs.jsonl --tasks tasks.jsonl --profile lab --bare --set distill.minInteractions=4 --out .coa/distilled/lab",
+    "coa distill run chains.jsonl --tasks tasks.jsonl --eval gaia.jsonl --filter ./my-filters.ts --out .coa/distilled/again",
+  ],
   options: {
     out: text("Where the result goes", { valueName: "folder", group: "output" }),
     tasks: list("Tasks with their answers, to grade by", { valueName: "file" }),

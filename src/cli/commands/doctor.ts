@@ -46,11 +46,8 @@ async function engine(): Promise<Finding> {
   try {
     const { listSupportedBackends } = await import("onnxruntime-node");
     const bundled = listSupportedBackends().filter((backend) => backend.bundled);
-    return {
-      what: "engine",
-      ok: true,
-      detail: `onnxruntime native: ${bundled.map((backend) => backend.name).join(", ")}`,
-    };
+    const detail = `onnxruntime native: ${bundled.map((backend) => backend.name).join(", ")}`;
+    return { what: "engine", ok: true, detail };
   } catch {
     if (!isInstalled("onnxruntime-node")) {
       const remedy = `to train, add it: ${peerRemedy("onnxruntime-node")}; asking, serving and evaluating work without it`;
@@ -88,25 +85,16 @@ async function endpoint(signal: AbortSignal): Promise<Finding> {
   if (!base) {
     return { what, ok: false, detail: "OPENAI_BASE_URL is not set", remedy: "not needed for the embedded model" };
   }
-  try {
-    const response = await fetch(`${base.replace(/\/$/, "")}/models`, {
-      headers: { authorization: `Bearer ${process.env["OPENAI_API_KEY"] ?? ""}` },
-      signal: AbortSignal.any([signal, AbortSignal.timeout(5000)]),
-    });
-    return {
-      what,
-      ok: response.ok,
-      detail: `${base} answers ${response.status}`,
-      remedy: response.ok ? undefined : "check OPENAI_API_KEY",
-    };
-  } catch (error) {
-    return {
-      what,
-      ok: false,
-      detail: `${base} can't be reached: ${(error as Error).message}`,
-      remedy: "is the server running?",
-    };
+  const response = await fetch(`${base.replace(/\/$/, "")}/models`, {
+    headers: { authorization: `Bearer ${process.env["OPENAI_API_KEY"] ?? ""}` },
+    signal: AbortSignal.any([signal, AbortSignal.timeout(5000)]),
+  }).catch((error: Error) => error);
+  if (response instanceof Error) {
+    const detail = `${base} can't be reached: ${response.message}`;
+    return { what, ok: false, detail, remedy: "is the server running?" };
   }
+  const { ok, status } = response;
+  return { what, ok, detail: `${base} answers ${status}`, remedy: ok ? undefined : "check OPENAI_API_KEY" };
 }
 
 async function disk(): Promise<Finding> {
@@ -115,10 +103,6 @@ async function disk(): Promise<Finding> {
     return { what: "disk", ok: false, detail: workspace, remedy: "set COA_HOME to a folder that can be written" };
   const gigabytes = (await workspace.freeBytes()) / 1e9;
   const ok = gigabytes > 1;
-  return {
-    what: "disk",
-    ok,
-    detail: `${gigabytes.toFixed(1)} GB free for ${workspace.root}`,
-    remedy: ok ? undefined : "free some space",
-  };
+  const detail = `${gigabytes.toFixed(1)} GB free for ${workspace.root}`;
+  return { what: "disk", ok, detail, remedy: ok ? undefined : "free some space" };
 }

@@ -38,17 +38,15 @@ function nameOf(folder: string): string {
   );
 }
 
-const examples = [
-  "coa eval compare team chain-sft chain-rl",
-  "coa eval compare team chain-rl --html report.html",
-  "coa eval compare team chain-rl --ruler models/qwen2.5",
-];
-
 export default defineCommand({
   summary:
     "Compare evaluations on the same tasks: one sentence, one table, one HTML report. The first team is the baseline; without a team, the first named.",
   arguments: "<evaluation> <other>…",
-  examples,
+  examples: [
+    "coa eval compare team chain-sft chain-rl",
+    "coa eval compare team chain-rl --html report.html",
+    "coa eval compare team chain-rl --ruler models/qwen2.5",
+  ],
   options: {
     ruler: text("Measure both sides alike: count their tokens again with this folder's tokenizer.json", { valueName: "folder" }),
     html: text("Where the HTML report goes (default: into the workspace)", { valueName: "file", group: "output" }),

@@ -25,23 +25,13 @@ function gradingSandbox(): Sandbox {
   return chooseSandbox(free && bubblewrapProblem() === undefined ? { kind: "bubblewrap", warm: 2 } : {});
 }
 
-export interface OpenGrader {
-  grader: Grader;
-  /** The tasks as they are graded: all of kind `judge` with `judgeAll`. */
-  tasks: Task[];
-  /** What can't be graded with these flags, in a sentence; undefined when everything can. */
-  note?: string;
-  /** The rules and judges in use, for the summary. */
-  measure: Measure;
-}
-
-/** The grader for these tasks. With `needed`, tasks that need a judge are refused where there is none. */
+/** The grader for these tasks, and the tasks as they are graded. With `needed`, tasks that need a judge are refused where there is none. */
 export async function openGrader(
   { judge: judging, grader: how }: Settings<"judge" | "grader">,
   session: Session,
   given: readonly Task[],
   options: { needed?: string; parts?: AnswerParts } = {},
-): Promise<OpenGrader> {
+) {
   const { scoring, judgeAll } = how;
   const parts = how.parts ?? options.parts ?? "first";
   const tasks = judgeAll ? given.map((task) => ({ ...task, kind: "judge" as const })) : [...given];
@@ -65,19 +55,16 @@ export async function openGrader(
   const sandbox = tasks.some((task) => task.kind === "code") ? session.closeAtEnd(gradingSandbox()) : undefined;
   const code = how.allTests ? { tests: "all" as const } : undefined;
   const prompts = model ? [...new Set(tasks.filter(({ kind }) => kind === "judge").map(promptOf))] : [];
-  return {
-    grader: taskGrader({ judge, sandbox, scoring, parts, code }),
-    tasks,
-    ...(judged > 0 && !model
-      ? { note: `${judged} tasks need a judge (--judge-model); without one only word-for-word matches count as right` }
-      : {}),
-    measure: {
-      ...rightOf(tasks),
-      scoring,
-      scorers: [...new Set(tasks.map((task) => scorerTitle(task, { scoring, parts })))].sort(),
-      judges: prompts.map((prompt) => ({ name: prompt.name, promptHash: promptHash(prompt), model: model!.name })),
-    },
+  const measure: Measure = {
+    ...rightOf(tasks),
+    scoring,
+    scorers: [...new Set(tasks.map((task) => scorerTitle(task, { scoring, parts })))].sort(),
+    judges: prompts.map((prompt) => ({ name: prompt.name, promptHash: promptHash(prompt), model: model!.name })),
   };
+  const unjudged = `${judged} tasks need a judge (--judge-model); without one only word-for-word matches count as right`;
+  /** `note`: what can't be graded with these flags; `measure`: the rules and judges in use, for the summary. */
+  const grader = taskGrader({ judge, sandbox, scoring, parts, code });
+  return { grader, tasks, note: judged > 0 && !model ? unjudged : undefined, measure };
 }
 
 /** How answers are known to be right, where a file of tasks does not say so for all. */

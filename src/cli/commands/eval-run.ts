@@ -9,16 +9,14 @@ import { evaluationText } from "../show/show-evaluation.ts";
 import { openGrader } from "./eval-grading.ts";
 import { openSystem, systemSections } from "./eval-system.ts";
 
-const examples = [
-  "coa eval run math500.parquet --system model --base-url http://localhost:8000/v1 --name bare",
-  "coa eval run tasks.jsonl --system chain --model .coa/rl/model --profile web --index .coa/wiki --name chain-rl",
-  "coa eval run gaia_dev_103.json --system ./my-team.ts --name team --judge-model gpt-4.1-mini",
-];
-
 export default defineCommand({
   summary: "Run a system on tasks and grade it. Started again under the same name, it resumes.",
   arguments: "<tasks>",
-  examples,
+  examples: [
+    "coa eval run math500.parquet --system model --base-url http://localhost:8000/v1 --name bare",
+    "coa eval run tasks.jsonl --system chain --model .coa/rl/model --profile web --index .coa/wiki --name chain-rl",
+    "coa eval run gaia_dev_103.json --system ./my-team.ts --name team --judge-model gpt-4.1-mini",
+  ],
   options: {
     name: text("Name of the evaluation in comparisons; its folder in the workspace", { valueName: "name", group: "output" }),
     system: text("chain, team, model (no tools), lab-team (scripted, in the lab), recorded (the runs of --runs), or a module whose default export is a system", { default: "chain", valueName: "what" }),

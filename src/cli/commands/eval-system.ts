@@ -34,15 +34,9 @@ export const systemSections = ["model", "chain", "tools", "team", "choose", "lim
 
 type SystemSettings = Settings<(typeof systemSections)[number] | "eval">;
 
-interface SystemValues {
-  system: string;
-  runs?: string;
-  name?: string;
-}
-
 /** Opens the system that flags and settings describe. */
 export async function openSystem(
-  { system, runs, name }: SystemValues,
+  { system, runs, name }: { system: string; runs?: string; name?: string },
   settings: SystemSettings,
   session: Session,
 ): Promise<System> {

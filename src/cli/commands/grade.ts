@@ -8,12 +8,6 @@ import { defineCommand, onePositional } from "../command.ts";
 import { text } from "../setting.ts";
 import { openGrader } from "./eval-grading.ts";
 
-const examples = [
-  `echo '{"gold":"1/2","answer":"\\\\boxed{0.5}"}' | coa grade math`,
-  `coa grade qa < pairs.jsonl > grades.jsonl`,
-  `echo '{"gold":{"inputs":["2\\n"],"outputs":["4\\n"]},"answer":"print(int(input())*2)"}' | coa grade code`,
-];
-
 /** One line of input: what is right, and what was answered. */
 interface Line {
   gold: unknown;
@@ -24,7 +18,11 @@ interface Line {
 export default defineCommand({
   summary: `Grade answers: JSONL { gold, answer } on stdin, JSONL { correct, reason } on stdout. Kinds: ${taskKinds.join(", ")}.`,
   arguments: "<kind>",
-  examples,
+  examples: [
+    `echo '{"gold":"1/2","answer":"\\\\boxed{0.5}"}' | coa grade math`,
+    `coa grade qa < pairs.jsonl > grades.jsonl`,
+    `echo '{"gold":{"inputs":["2\\n"],"outputs":["4\\n"]},"answer":"print(int(input())*2)"}' | coa grade code`,
+  ],
   options: {
     scorer: text(`The benchmark's own rule: ${Object.keys(scorers).join(", ")}`, { valueName: "name", group: "model" }),
   },

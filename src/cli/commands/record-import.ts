@@ -14,17 +14,15 @@ import { text, toggle } from "../setting.ts";
 import { importTraces } from "../trace-files.ts";
 import { recordingsFolder } from "./record-options.ts";
 
-const examples = [
-  "coa record import --out runs.jsonl",
-  "coa record import trace.json --out runs.jsonl",
-  "coa record import langsmith-*.json --json",
-  "coa record import run.jsonl --format oagents --out runs.jsonl",
-];
-
 export default defineCommand({
   summary: `Turn recordings, or files of other systems, into team runs: ${Object.keys(importFormats).join(", ")}. Several files may hold parts of one trace; without a file, the workspace's recordings.`,
   arguments: "[file or folder…]",
-  examples,
+  examples: [
+    "coa record import --out runs.jsonl",
+    "coa record import trace.json --out runs.jsonl",
+    "coa record import langsmith-*.json --json",
+    "coa record import run.jsonl --format oagents --out runs.jsonl",
+  ],
   options: {
     format: text("Format of the files (default: recognised)", { valueName: "name" }),
     out: text("Append the runs that it does not hold yet to this JSONL file", { valueName: "file", group: "output" }),

@@ -13,18 +13,16 @@ import { defineCommand, MissingArgument } from "../command.ts";
 import { text } from "../setting.ts";
 import { budgetOf, recordingsFolder } from "./record-options.ts";
 
-const examples = [
-  "coa record run -- node app.js",
-  "coa record run -- python app.py",
-  "coa record run --id tuesday -- npm start",
-  "coa record run --set record.maxCalls=200 --max-usd 5 --price 0.25,2,0.03 -- uv run app.py",
-];
-
 export default defineCommand({
   summary:
     "Run a program with the recorder loaded into it: Node and Python without a code change, anything else by base-URL variables",
   arguments: "-- <command…>",
-  examples,
+  examples: [
+    "coa record run -- node app.js",
+    "coa record run -- python app.py",
+    "coa record run --id tuesday -- npm start",
+    "coa record run --set record.maxCalls=200 --max-usd 5 --price 0.25,2,0.03 -- uv run app.py",
+  ],
   options: { id: text("One run id for the whole program", { valueName: "run" }) },
   reads: ["record", "spending"],
   async run({ values, settings, positionals, out, signal }) {

@@ -121,17 +121,12 @@ export function readStages(text: string | undefined): ContextStage[] | undefined
   });
 }
 
-/** Greedy answers of the same tasks before and after training: how many are compared, and how many differ. */
-interface GreedyChange {
-  of: number;
-  changed: number;
-}
-
-/** Why nothing was learned, and what helps; undefined where something was. */
+/** Why nothing was learned, and what helps; `answers`: of how many greedy ones how many changed. Undefined where something was. */
 export function nothingLearned(
   { lastReward, updates }: RlResult,
-  { taught, credit, answers, rate }: { taught: boolean; credit: string; answers?: GreedyChange; rate: number },
+  how: { taught: boolean; credit: string; answers?: { of: number; changed: number }; rate: number },
 ): string | undefined {
+  const { taught, credit, answers, rate } = how;
   if (lastReward === 0 && !taught)
     return "No rollout was ever right, so nothing was learned: teach the model first (coa train sft), or choose easier tasks (coa tasks select).";
   if (updates > 0 && answers && answers.changed < 0.01 * answers.of)

@@ -15,14 +15,12 @@ import { findModel } from "../find-model.ts";
 import { keysOf, portFlag } from "../serve-flags.ts";
 import { text } from "../setting.ts";
 
-const examples = [
-  "coa serve trainer --model weights/afm-lab-2m --name coa/lab-2m --port 8000",
-  "coa train sft .coa/dataset --engine tinker --engine-url http://127.0.0.1:8000 --base-model coa/lab-2m --lora 8 --model weights/afm-lab-2m",
-];
-
 export default defineCommand({
   summary: "Serve the engine of this machine as a Tinker server, for any Tinker client, until Ctrl-C.",
-  examples,
+  examples: [
+    "coa serve trainer --model weights/afm-lab-2m --name coa/lab-2m --port 8000",
+    "coa train sft .coa/dataset --engine tinker --engine-url http://127.0.0.1:8000 --base-model coa/lab-2m --lora 8 --model weights/afm-lab-2m",
+  ],
   options: {
     model: text("The base model; clients train adapters over it", { valueName: "folder", group: "model" }),
     name: text("Model name that clients ask for", { default: "coa/model", valueName: "org/name", group: "model" }),

@@ -12,11 +12,6 @@ import { text, whole } from "../setting.ts";
 import { openLedger } from "../spending.ts";
 import { openPlayers } from "./team-players.ts";
 
-const examples = [
-  "coa tasks generate docs/",
-  "coa tasks generate documents.jsonl --set tasks.depth=2 --out tasks.jsonl",
-];
-
 /** A question needs more around it than a search does. */
 const passageWords = 600;
 
@@ -26,7 +21,7 @@ export default defineCommand({
   summary:
     "Write tasks from your own documents: atomic questions, deeper ones, merged ones; each checked against the text.",
   arguments: "<folder or file>",
-  examples,
+  examples: ["coa tasks generate docs/", "coa tasks generate documents.jsonl --set tasks.depth=2 --out tasks.jsonl"],
   options: {
     docs: text("The documents, as other commands take them", { valueName: "path" }),
     limit: whole("Use only n passages, one of every file first", { valueName: "n", group: "limits" }),

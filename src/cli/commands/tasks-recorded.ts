@@ -17,18 +17,16 @@ import { defineCommand, existingFiles, oneInputFile } from "../command.ts";
 import { list, text, toggle } from "../setting.ts";
 import { openLedger } from "../spending.ts";
 
-const examples = [
-  "coa tasks recorded runs.jsonl --tasks answers.jsonl --out tasks.jsonl",
-  "coa tasks recorded runs.jsonl --judge-model gpt-4.1-mini",
-  "coa tasks recorded runs.jsonl --assume-right",
-  "coa tasks recorded chains.jsonl --annotations .coa/annotations.jsonl",
-];
-
 export default defineCommand({
   summary:
     "Write the questions of recorded runs or served chains as tasks, with the answers that are known to be right and how that is known: a file of tasks, feedback, a judge, or an assumption.",
   arguments: "<runs.jsonl>",
-  examples,
+  examples: [
+    "coa tasks recorded runs.jsonl --tasks answers.jsonl --out tasks.jsonl",
+    "coa tasks recorded runs.jsonl --judge-model gpt-4.1-mini",
+    "coa tasks recorded runs.jsonl --assume-right",
+    "coa tasks recorded chains.jsonl --annotations .coa/annotations.jsonl",
+  ],
   options: {
     tasks: list("Tasks with their answers, for the questions they have", { valueName: "file" }),
     annotations: text("What users and reviewers said about chains: .coa/annotations.jsonl", { valueName: "file" }),

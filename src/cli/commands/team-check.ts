@@ -17,27 +17,8 @@ const rolls = defineTask({
   kind: "math",
 });
 
-/** What one of the three runs showed. */
-interface CheckedRun {
-  task: string;
-  verified: boolean;
-  right: boolean;
-  toolCalls: number;
-  answer: string | null;
-  tokens: number;
-}
-
-/** What the check found: the three runs, and sentences on what the model can't do (none: it can play the team). */
-export interface TeamCheck {
-  runs: CheckedRun[];
-  problems: string[];
-}
-
-/** Runs the three tasks, one after the other. */
-export async function checkTeam(
-  options: Pick<TeamOptions, "roles" | "topology" | "signal">,
-  session: Session,
-): Promise<TeamCheck> {
+/** Runs the three tasks, one after the other: what each showed, and what the model can't do (nothing: it can play the team). */
+export async function checkTeam(options: Pick<TeamOptions, "roles" | "topology" | "signal">, session: Session) {
   const sandbox = session.closeAtEnd(chooseSandbox({ isolation: "run" }));
   const world = createWorld({ seed: 7 });
   const lookUps = worldTasks(world, { count: 2, families: ["hop1", "hop2"] });
@@ -46,20 +27,15 @@ export async function checkTeam(
     ...lookUps.map((task): [Task, Tool[]] => [task, memoryLabTools(world).filter(({ name }) => name !== "code")]),
   ];
   const grade = taskGrader();
-  const runs: CheckedRun[] = [];
-  for (const [task, tools] of asked) {
-    const run = await runTeam(task, { ...options, tools, budget: { modelCalls: 40 } });
-    const { correct } = await grade(task, run.answer);
-    runs.push({
-      task: task.id,
-      verified: run.ending.verified === true,
-      right: correct === true,
-      toolCalls: run.usage.toolCalls,
-      answer: run.answer,
-      tokens: run.usage.billedTokens,
-    });
-  }
-  const of = (holds: (run: CheckedRun) => boolean) => runs.filter(holds).map(({ task }) => task);
+  const checked = async (task: Task, tools: Tool[]) => {
+    const { answer, ending, usage } = await runTeam(task, { ...options, tools, budget: { modelCalls: 40 } });
+    const right = (await grade(task, answer)).correct === true;
+    const verified = ending.verified === true;
+    return { task: task.id, verified, right, toolCalls: usage.toolCalls, answer, tokens: usage.billedTokens };
+  };
+  const runs: Awaited<ReturnType<typeof checked>>[] = [];
+  for (const [task, tools] of asked) runs.push(await checked(task, tools));
+  const of = (holds: (run: (typeof runs)[number]) => boolean) => runs.filter(holds).map(({ task }) => task);
   const problems = [
     ["made no tool call", of(({ toolCalls }) => toolCalls === 0)],
     ["gave no answer", of(({ answer }) => answer === null)],
@@ -71,7 +47,7 @@ export async function checkTeam(
 }
 
 /** The check as lines for a terminal. */
-export function describeCheck({ runs, problems }: TeamCheck): string {
+export function describeCheck({ runs, problems }: Awaited<ReturnType<typeof checkTeam>>): string {
   const lines = runs.map(
     ({ task, right, toolCalls, answer, tokens }) =>
       `${right ? "right" : "wrong"}  ${task}: ${answer ?? "no answer"} (${toolCalls} tool calls, ${tokens} tokens)`,

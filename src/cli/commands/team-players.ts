@@ -6,23 +6,18 @@ import type { Session } from "../session.ts";
 import type { Section } from "../settings/index.ts";
 import type { Ledger } from "../spending.ts";
 
-/** The model of all roles, and those of single ones. */
-export interface PlayerSettings {
-  model: Pick<Section<"model">, "name" | "baseUrl">;
-  team: Pick<Section<"team">, "roles">;
-}
-
-/** Opens a client per role; with a ledger, what their calls cost is added up there. */
+/** Opens a client per role: one model for all, and those of single roles; with a ledger, what their calls cost is added up there. */
 export function openPlayers(
-  { model: { name, baseUrl: baseURL }, team }: PlayerSettings,
+  { model, team }: { model: Partial<Section<"model">>; team: Pick<Section<"team">, "roles"> },
   session: Session,
   ledger?: Pick<Ledger, "watch">,
 ): Record<string, RolePlayer> {
+  const { name, baseUrl: baseURL } = model;
   if (!baseURL && !process.env["OPENAI_BASE_URL"] && !process.env["OPENAI_API_KEY"]) {
     throw new UsageError("no model to play the roles: give --base-url (and --model), or set OPENAI_BASE_URL");
   }
-  const players = Object.entries({ default: name, ...team.roles }).map(([role, model]): [string, RolePlayer] => {
-    const client = session.closeAtEnd(openaiCompatible({ baseURL, model }));
+  const players = Object.entries({ default: name, ...team.roles }).map(([role, own]): [string, RolePlayer] => {
+    const client = session.closeAtEnd(openaiCompatible({ baseURL, model: own }));
     return [role, ledger ? ledger.watch(client) : client];
   });
   return Object.fromEntries(players);

@@ -29,12 +29,6 @@ import { openLedger } from "../spending.ts";
 import { checkTeam, describeCheck } from "./team-check.ts";
 import { openPlayers } from "./team-players.ts";
 
-const examples = [
-  "coa team run tasks.jsonl --scripted --out runs.jsonl",
-  "coa team run --check --base-url http://localhost:8000/v1 --model qwen2.5-coder-1.5b",
-  "coa team run tasks.jsonl --base-url http://localhost:8000/v1 --model qwen3-32b --role verifier=qwen3-235b --out runs.jsonl",
-];
-
 /** Every n-th task from the i-th on; all of them where no shard is asked for. */
 function shardOf(tasks: Task[], shard: string | undefined): Task[] {
   if (shard === undefined) return tasks;
@@ -84,7 +78,11 @@ function claimRuns(
 export default defineCommand({
   summary: "Run a multi-agent team on every task and keep what it did. Started again, it resumes.",
   arguments: "<tasks.jsonl>",
-  examples,
+  examples: [
+    "coa team run tasks.jsonl --scripted --out runs.jsonl",
+    "coa team run --check --base-url http://localhost:8000/v1 --model qwen2.5-coder-1.5b",
+    "coa team run tasks.jsonl --base-url http://localhost:8000/v1 --model qwen3-32b --role verifier=qwen3-235b --out runs.jsonl",
+  ],
   options: {
     out: text("Where runs are appended", { default: "runs.jsonl", valueName: "file", group: "output" }),
     scripted: toggle("Scripts play the roles, no LLM; for tasks of the lab", { group: "model" }),

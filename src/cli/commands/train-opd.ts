@@ -11,16 +11,14 @@ import { openPlayers } from "./team-players.ts";
 import { trainOptions } from "./train-options.ts";
 import { rolloutHides, rolloutReads, trainOnRollouts } from "./train-rollouts.ts";
 
-const examples = [
-  "coa train opd tasks.jsonl --model .coa/sft/model --teacher .coa/large/model --search index --index .coa/wiki --out .coa/opd",
-  "coa train opd tasks.jsonl --model .coa/sft/model --teacher-team --base-url http://localhost:8000/v1 --team-model qwen3 --out .coa/opd",
-  "coa train opd tasks.jsonl --model .coa/sft/model --profile lab --bare --teacher-team --scripted --out .coa/opd",
-];
-
 export default defineCommand({
   summary: "Let a teacher judge or correct what the model itself writes (on-policy distillation).",
   arguments: "<tasks.jsonl>",
-  examples,
+  examples: [
+    "coa train opd tasks.jsonl --model .coa/sft/model --teacher .coa/large/model --search index --index .coa/wiki --out .coa/opd",
+    "coa train opd tasks.jsonl --model .coa/sft/model --teacher-team --base-url http://localhost:8000/v1 --team-model qwen3 --out .coa/opd",
+    "coa train opd tasks.jsonl --model .coa/sft/model --profile lab --bare --teacher-team --scripted --out .coa/opd",
+  ],
   options: {
     teacher: text("Model folder of the same vocabulary that scores every token the student writes", { valueName: "folder", group: "model" }),
     "teacher-team": toggle("A team takes over where the student first goes wrong", { group: "model" }),

@@ -21,7 +21,7 @@ import { changedChains, greedyChains } from "../../train/greedy-change.ts";
 import { saveTrained } from "../../train/save-trained.ts";
 import { trainRl } from "../../train/train-rl.ts";
 import { coordinatorHandler } from "../../train/workers/coordinator-handler.ts";
-import { type LeaseBoard, leaseBoard } from "../../train/workers/lease-board.ts";
+import { leaseBoard } from "../../train/workers/lease-board.ts";
 import { workerIdentity } from "../../train/workers/worker-identity.ts";
 import { chainOf, type RolloutChain, type RunForWorkers } from "../../train/workers/worker-protocol.ts";
 import { type Done, type Invocation, oneInputFile } from "../command.ts";
@@ -193,16 +193,10 @@ function greedyTasks(rollouts: number): number {
   return rollouts < 100 ? 0 : Math.min(100, Math.ceil(rollouts / 8));
 }
 
-export interface Coordinator {
-  play: LeaseBoard["play"];
-  /** Tells workers that the run has ended. */
-  close(): Promise<void>;
-}
-
 /**
  * The port on which workers take rollouts of `train rl`: they then run the chains, and this process trains and rewards.
  */
-export async function openCoordinator(
+async function openCoordinator(
   settings: Section<"workers">,
   run: {
     engine: Engine;
@@ -214,7 +208,7 @@ export async function openCoordinator(
     sampler?: RunForWorkers["sampler"];
   },
   note: (text: string) => void,
-): Promise<Coordinator | undefined> {
+) {
   const { port, host, key = process.env["COA_WORKERS_KEY"], silenceSeconds, deadlineSeconds } = settings;
   if (port === undefined) return undefined;
   checkReach(host, key !== undefined, "set workers.key=<key>");
@@ -238,6 +232,7 @@ export async function openCoordinator(
   note(`Rollouts wait for workers: coa worker --coordinator ${server.origin}`);
   return {
     play: board.play,
+    /** Tells workers that the run has ended. */
     async close() {
       board.close();
       await server.drain(5000);

@@ -15,18 +15,16 @@ import { estimateFor, nextLines, otherStudents, runUp, spentSoFar, workFolder } 
 import { planUp, typed, type UpStep } from "../up/up-plan.ts";
 import { readNamed } from "./eval-compare.ts";
 
-const examples = [
-  "coa up docs/ --dry-run",
-  "coa up docs/ --price 0.4,1.6 --max-usd 5",
-  "coa up traces/ --tasks answers.jsonl",
-  "coa up traces.jsonl --assume-right --student ./Qwen2.5-0.5B-Instruct",
-];
-
 export default defineCommand({
   summary:
     "Make a model from your documents or traces: index or import, tasks, team, distill, dataset, train, compare. Prints what it costs and every command before, stops at twice that, and resumes.",
   arguments: "<folder or traces>",
-  examples,
+  examples: [
+    "coa up docs/ --dry-run",
+    "coa up docs/ --price 0.4,1.6 --max-usd 5",
+    "coa up traces/ --tasks answers.jsonl",
+    "coa up traces.jsonl --assume-right --student ./Qwen2.5-0.5B-Instruct",
+  ],
   options: upFlags,
   reads: upSections,
   hides: ["temperature", "topology", "judge", "docs", "index", "search", "recorded", "tool-faults"],

@@ -11,13 +11,11 @@ import { defineCommand, MissingArgument } from "../command.ts";
 import { openWork } from "../open-chain.ts";
 import { text, whole } from "../setting.ts";
 
-const examples = [
-  "coa worker --coordinator http://10.0.0.5:8700 --model ./qwen3-8b --profile web --search index --index .coa/wiki",
-];
-
 export default defineCommand({
   summary: "Run rollouts of a training run (coa train rl --workers-port n) until it ends; needs no weights.",
-  examples,
+  examples: [
+    "coa worker --coordinator http://10.0.0.5:8700 --model ./qwen3-8b --profile web --search index --index .coa/wiki",
+  ],
   options: {
     coordinator: text("Address of the training run", { valueName: "url" }),
     model: text("Folder with the tokenizer of the trained model", { valueName: "folder", group: "model" }),

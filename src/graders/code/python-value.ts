@@ -50,36 +50,21 @@ export function jsonValue(text: string): PythonValue {
   const plain = text.replace(/"(?:[^"\\]|\\.)*"|-?Infinity|NaN/g, (word) =>
     word.startsWith('"') ? word : JSON.stringify(constants[word as keyof typeof constants]),
   );
-  const revive = (_key: string, value: unknown, context: { source?: string }): unknown => {
-    if (typeof value === "number") {
-      const source = context.source ?? "";
-      return new Number_(/^-?\d+$/.test(source) ? whole(BigInt(source)) : floatValue(value));
-    }
-    return value;
+  // Called from the inside out: what a list or an object holds is read already.
+  const revive = (_key: string, value: unknown, { source = "" }: { source?: string }): PythonValue => {
+    if (typeof value === "number") return /^-?\d+$/.test(source) ? whole(BigInt(source)) : floatValue(value);
+    if (value === null) return { type: "none" };
+    if (typeof value === "boolean") return whole(value ? 1n : 0n);
+    if (typeof value === "string" && value.startsWith("\u0001"))
+      return { type: "special", value: value.slice(1) as "inf" | "-inf" | "nan" };
+    if (typeof value === "string") return { type: "text", value };
+    if (Array.isArray(value)) return { type: "list", items: value };
+    return {
+      type: "dict",
+      entries: Object.entries(value!).map(([key, inner]) => [{ type: "text", value: key }, inner]),
+    };
   };
-  return fromJson((JSON.parse as (text: string, reviver: typeof revive) => unknown)(plain, revive));
-}
-
-class Number_ {
-  readonly value: PythonValue;
-  constructor(value: PythonValue) {
-    this.value = value;
-  }
-}
-
-function fromJson(value: unknown): PythonValue {
-  if (value === null) return { type: "none" };
-  if (typeof value === "boolean") return whole(value ? 1n : 0n);
-  if (typeof value === "string") {
-    if (value.startsWith("\u0001")) return { type: "special", value: value.slice(1) as "inf" | "-inf" | "nan" };
-    return { type: "text", value };
-  }
-  if (value instanceof Number_) return value.value;
-  if (Array.isArray(value)) return { type: "list", items: value.map(fromJson) };
-  return {
-    type: "dict",
-    entries: Object.entries(value as object).map(([key, inner]) => [{ type: "text", value: key }, fromJson(inner)]),
-  };
+  return (JSON.parse as (text: string, reviver: typeof revive) => PythonValue)(plain, revive);
 }
 
 function whole(value: bigint): PythonValue {

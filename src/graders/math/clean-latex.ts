@@ -75,48 +75,34 @@ function prose(text: string): string {
   return `\\text{${words.replace(/[{}\\]/g, "")}}`;
 }
 
-const signs: [RegExp, string][] = [
-  [/−|–|—|﹣|－/g, "-"],
-  [/×|✕/g, "\\times "],
-  [/·|⋅|∙/g, "\\cdot "],
-  [/÷/g, "\\div "],
-  [/π/g, "\\pi "],
-  [/∞/g, "\\infty "],
-  [/≤|⩽/g, "\\le "],
-  [/≥|⩾/g, "\\ge "],
-  [/≠/g, "\\ne "],
-  [/±/g, "\\pm "],
-  [/∓/g, "\\mp "],
-  [/∪/g, "\\cup "],
-  [/∩/g, "\\cap "],
-  [/∈/g, "\\in "],
-  [/∅/g, "\\emptyset "],
-  [/ℝ/g, "\\mathbb{R}"],
-  [/ℤ/g, "\\mathbb{Z}"],
-  [/ℕ/g, "\\mathbb{N}"],
-  [/°/g, "^\\circ "],
-  [/√\s*\(([^()]*)\)/g, "\\sqrt{$1}"],
-  [/√\s*(\d+(?:\.\d+)?|[a-zA-Z])/g, "\\sqrt{$1}"],
-  [/⁄|∕|／/g, "/"],
-  [/θ/g, "\\theta "],
-  [/α/g, "\\alpha "],
-  [/β/g, "\\beta "],
-  [/λ/g, "\\lambda "],
-  [/[（]/g, "("],
-  [/[）]/g, ")"],
-  [/，|、/g, ","],
-  [/[\u00a0\u2009\u202f\u200b]/g, " "],
-];
+/** Signs by what they are in LaTeX. */
+const latexOf: Readonly<Record<string, string>> = {
+  "-": "−–—﹣－", "\\times ": "×✕", "\\cdot ": "·⋅∙", "\\div ": "÷", "\\pi ": "π", "\\infty ": "∞", "\\le ": "≤⩽", "\\ge ": "≥⩾",
+  "\\ne ": "≠", "\\pm ": "±", "\\mp ": "∓", "\\cup ": "∪", "\\cap ": "∩", "\\in ": "∈", "\\emptyset ": "∅", "\\mathbb{R}": "ℝ",
+  "\\mathbb{Z}": "ℤ", "\\mathbb{N}": "ℕ", "^\\circ ": "°", "/": "⁄∕／", "\\theta ": "θ", "\\alpha ": "α", "\\beta ": "β",
+  "\\lambda ": "λ", "(": "（", ")": "）", ",": "，、", " ": "\u00a0\u2009\u202f\u200b",
+}; // biome-ignore format: a table
+const signs = new Map(
+  Object.entries(latexOf).flatMap(([latex, list]) => [...list].map((sign) => [sign, latex] as const)),
+);
+const anySign = new RegExp(`[${[...signs.keys()].join("")}]`, "gu");
 
 function unicode(text: string): string {
   // Digits of every script, fractions that are one sign, and signs drawn small above or below the line.
-  text = asciiDigits(text)
+  return asciiDigits(text)
     .replace(/[¼-¾⅐-⅞↉]/g, (sign) => sign.normalize("NFKC").replace(/(\d+)⁄(\d+)/, "\\frac{$1}{$2}"))
     .replace(/[⁰¹²³⁴-⁹⁺⁻ⁿ]+/g, (signs) => `^{${signs.normalize("NFKC").replace("−", "-")}}`)
-    .replace(/[₀-₉₊₋]+/g, (signs) => `_{${signs.normalize("NFKC").replace("−", "-")}}`);
-  for (const [pattern, latex] of signs) text = text.replace(pattern, latex);
-  return text;
+    .replace(/[₀-₉₊₋]+/g, (signs) => `_{${signs.normalize("NFKC").replace("−", "-")}}`)
+    .replace(/√\s*\(([^()]*)\)|√\s*(\d+(?:\.\d+)?|[a-zA-Z])/g, "\\sqrt{$1$2}")
+    .replace(anySign, (sign) => signs.get(sign)!);
 }
+
+/** Commands that are written in several ways. */
+const spellings: Readonly<Record<string, string>> = {
+  leqslant: "\\le ", leqq: "\\le ", leq: "\\le ", geqslant: "\\ge ", geqq: "\\ge ", geq: "\\ge ", neq: "\\ne ", lt: "<", gt: ">",
+  varnothing: "\\emptyset ", empty: "\\emptyset ", notin: "\\in \\mathbb{R} \\setminus ", backslash: "\\setminus ", lvert: "|",
+  rvert: "|", vert: "|", mid: "|", colon: ":", lbrack: "[", rbrack: "]", lparen: "(", rparen: ")",
+}; // biome-ignore format: a table
 
 /** Drops what only changes the look. */
 function sizing(text: string): string {
@@ -133,22 +119,13 @@ function sizing(text: string): string {
     )
     .replace(/\\[dtc]frac(?![a-zA-Z])/g, "\\frac")
     .replace(/\\[dt]binom(?![a-zA-Z])/g, "\\binom")
-    .replace(/\\(?:leqslant|leqq|leq)(?![a-zA-Z])/g, "\\le ")
-    .replace(/\\(?:geqslant|geqq|geq)(?![a-zA-Z])/g, "\\ge ")
-    .replace(/\\neq(?![a-zA-Z])|\\not\s*=/g, "\\ne ")
-    .replace(/\\lt(?![a-zA-Z])|&lt;/g, "<")
-    .replace(/\\gt(?![a-zA-Z])|&gt;/g, ">")
-    .replace(/\\(?:varnothing|empty)(?![a-zA-Z])/g, "\\emptyset ")
-    .replace(/\\(?:notin|not\s*\\in)(?![a-zA-Z])/g, "\\in \\mathbb{R} \\setminus ")
-    .replace(/\\backslash(?![a-zA-Z])/g, "\\setminus ")
-    .replace(/\\(?:lbrace|\{)/g, "\\{")
-    .replace(/\\(?:rbrace|\})/g, "\\}")
-    .replace(/\\(?:lvert|rvert|vert|mid)(?![a-zA-Z])/g, "|")
-    .replace(/\\(?:colon)(?![a-zA-Z])/g, ":")
-    .replace(/\\(?:lbrack)(?![a-zA-Z])/g, "[")
-    .replace(/\\(?:rbrack)(?![a-zA-Z])/g, "]")
-    .replace(/\\(?:lparen)(?![a-zA-Z])/g, "(")
-    .replace(/\\(?:rparen)(?![a-zA-Z])/g, ")")
+    .replace(/\\([a-zA-Z]+)/g, (command, name: string) => (Object.hasOwn(spellings, name) ? spellings[name]! : command))
+    .replace(/\\not\s*=/g, "\\ne ")
+    .replace(/&lt;/g, "<")
+    .replace(/&gt;/g, ">")
+    .replace(/\\not\s*\\in(?![a-zA-Z])/g, "\\in \\mathbb{R} \\setminus ")
+    .replace(/\\lbrace/g, "\\{")
+    .replace(/\\rbrace/g, "\\}")
     .replace(/\\(?:mathbf|mathit|mathsf|mathcal|vec|overrightarrow|hat|bm)\s*\{([^{}]*)\}/g, "$1")
     .replace(/\\(?:mathbf|mathit|vec|bm)\s*([a-zA-Z])(?![a-zA-Z])/g, "$1")
     .replace(/\\(?:Bbb|mathbb)\s*\{?\s*([A-Z])\s*\}?/g, "\\mathbb{$1}")

@@ -72,14 +72,7 @@ function derived(engine: ComputeEngine, json: Json): Json {
   }
 }
 
-const constants = new Set([
-  "Pi",
-  "ExponentialE",
-  "ImaginaryUnit",
-  "PositiveInfinity",
-  "NegativeInfinity",
-  "ComplexInfinity",
-]);
+const constants = new Set("Pi ExponentialE ImaginaryUnit PositiveInfinity NegativeInfinity ComplexInfinity".split(" "));
 const series = new Set(["Sum", "Product"]);
 const binders = new Set([...series, "Integrate", "Limit", "D"]);
 
@@ -268,17 +261,12 @@ function substitute(
   }
 }
 
+const largest = new Map(Object.entries({ Power: 1e6, Factorial: 2000, Factorial2: 2000, Gamma: 2000, Binomial: 5000 }));
+
 /** Refuses single operations whose result would not fit in reasonable time or space. */
 function guard(engine: ComputeEngine, head: string, items: Json[]): void {
-  const limit =
-    head === "Power"
-      ? 1e6
-      : head === "Factorial" || head === "Factorial2" || head === "Gamma"
-        ? 2000
-        : head === "Binomial"
-          ? 5000
-          : 0;
-  if (limit === 0) return;
+  const limit = largest.get(head);
+  if (limit === undefined) return;
   for (const item of head === "Power" ? items.slice(1) : items) {
     const size = Math.abs(number(engine, item));
     if (!(size <= limit) && size !== Number.POSITIVE_INFINITY) throw refused;

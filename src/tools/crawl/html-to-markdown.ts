@@ -16,27 +16,12 @@ export interface MarkdownOptions {
 }
 
 const blocks = new Set(
-  (
-    "address article blockquote body center dd details dialog div dl dt fieldset figcaption figure form h1 h2 h3 h4 h5 h6 " +
-    "header footer hr html legend li main nav ol p pre section summary table tbody tfoot thead tr ul aside caption"
-  ).split(" "),
+  "address article blockquote body center dd details dialog div dl dt fieldset figcaption figure form h1 h2 h3 h4 h5 h6 header footer hr html legend li main nav ol p pre section summary table tbody tfoot thead tr ul aside caption".split(
+    " ",
+  ),
 );
 const boilerplate = new Set(["nav", "footer", "aside", "form", "select", "button", "dialog", "menu"]);
-const empty = new Set([
-  "br",
-  "hr",
-  "img",
-  "input",
-  "meta",
-  "link",
-  "area",
-  "base",
-  "col",
-  "embed",
-  "source",
-  "track",
-  "wbr",
-]);
+const empty = new Set("br hr img input meta link area base col embed source track wbr".split(" "));
 
 /** Lists within lists beyond this depth are not indented further: an indent per level would cost the square of the page. */
 const deepestIndent = 20;

@@ -52,12 +52,8 @@ function scan(html: string, listener: HtmlListener): number | undefined {
   const tokenizer = new Tokenizer(
     { decodeEntities: true },
     {
-      ontext: (start, end) => {
-        text += html.slice(start, end);
-      },
-      ontextentity: (code) => {
-        text += String.fromCodePoint(code);
-      },
+      ontext: (start, end) => void (text += html.slice(start, end)),
+      ontextentity: (code) => void (text += String.fromCodePoint(code)),
       onopentagname: (start, end) => {
         flush();
         tag = html.slice(start, end).toLowerCase();
@@ -76,12 +72,8 @@ function scan(html: string, listener: HtmlListener): number | undefined {
         attributeName = html.slice(start, end).toLowerCase();
         value = "";
       },
-      onattribdata: (start, end) => {
-        value += html.slice(start, end);
-      },
-      onattribentity: (code) => {
-        value += String.fromCodePoint(code);
-      },
+      onattribdata: (start, end) => void (value += html.slice(start, end)),
+      onattribentity: (code) => void (value += String.fromCodePoint(code)),
       onattribend: () => {
         if (attributes === none) attributes = new Map();
         if (!attributes.has(attributeName)) attributes.set(attributeName, value);

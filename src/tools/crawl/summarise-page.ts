@@ -15,18 +15,12 @@ export interface SummaryGoal {
 
 export type SummarisePage = (page: { url: string; title: string; text: string }, goal: SummaryGoal) => Promise<string>;
 
-export interface SummariseOptions {
-  model: ChatModel;
-  /** Of the page shown to the model; the rest is cut. */
-  maxCharacters?: number;
-  maxTokens?: number;
-  /** Summaries by key; pass one to keep or share them. */
-  cache?: Map<string, string>;
-}
+/** Of a page shown to the model; the rest is cut. */
+const maxCharacters = 60_000;
 
 /** Makes goal-directed summaries of pages with a chat model. */
-export function summarisePage(options: SummariseOptions): SummarisePage {
-  const { model, maxCharacters = 60_000, maxTokens = 1_500, cache = new Map<string, string>() } = options;
+export function summarisePage({ model }: { model: ChatModel }): SummarisePage {
+  const cache = new Map<string, string>();
   const ask = async (content: string, tokens: number, signal: AbortSignal) =>
     (
       await model.chat({ messages: [{ role: "user", content }], maxTokens: tokens, temperature: 0, signal })
@@ -37,7 +31,7 @@ export function summarisePage(options: SummariseOptions): SummarisePage {
     const known = cache.get(key);
     if (known !== undefined) return known;
     const intent = thought.trim() === "" ? "" : await ask(intentPrompt(question, thought), 200, signal);
-    const summary = await ask(summaryPrompt(page, question, intent, maxCharacters), maxTokens, signal);
+    const summary = await ask(summaryPrompt(page, question, intent), 1_500, signal);
     cache.set(key, summary);
     if (cache.size > 10_000) cache.delete(cache.keys().next().value!);
     return summary;
@@ -54,12 +48,7 @@ ${thought}
 In one or two sentences, say what they hope to find on that page. Write only that.`;
 }
 
-function summaryPrompt(
-  page: { url: string; title: string; text: string },
-  question: string,
-  intent: string,
-  maxCharacters: number,
-): string {
+function summaryPrompt(page: Parameters<SummarisePage>[0], question: string, intent: string): string {
   return `Read the web page below for someone who is researching a question.
 
 Question: ${question || "(not given: report the main facts)"}

@@ -19,19 +19,8 @@ export interface IndexCorpusOptions extends IndexOptions, Omit<CorpusOptions, "o
   signal?: AbortSignal;
 }
 
-export interface CorpusReport {
-  documentCount: number;
-  termCount: number;
-  bytes: number;
-  /** Files and lines that could not be read, with the reason. */
-  skipped: string[];
-}
-
-export async function indexCorpus(
-  path: string,
-  folder: string,
-  options: IndexCorpusOptions = {},
-): Promise<CorpusReport> {
+/** Indexes what can be read; `skipped`: files and lines that could not be, with the reason. */
+export async function indexCorpus(path: string, folder: string, options: IndexCorpusOptions = {}) {
   const corpus = `${await corpusFingerprint(path)} ${fingerprint(resolve(path))}`;
   const { passageWords, baseURL, name, onProblem: _told, onProgress: _progress, signal: _signal, ...index } = options;
   const writer = await indexWriter(folder, { ...index, corpus });

@@ -7,7 +7,7 @@ import { Buffer } from "node:buffer";
 import { startThread } from "../../base/work/thread.ts";
 import { CoaError } from "../../core/errors.ts";
 import type { FetchPage } from "../crawl/fetch-page.ts";
-import type { Hit, IndexDocument } from "./build-index.ts";
+import type { Hit, IndexDocument, MemoryIndex } from "./build-index.ts";
 import { readHeader } from "./index-file.ts";
 import type { IndexCalls } from "./index-worker.ts";
 import { documentScheme } from "./read-corpus.ts";
@@ -40,16 +40,11 @@ export async function openIndex(folder: string): Promise<LocalIndex> {
   };
 }
 
-/** Anything that gives the passages of an address, at once or later. */
-export interface Readable {
-  read(url: string): IndexDocument[] | Promise<IndexDocument[]>;
-}
-
 /**
  * The user's documents as pages: `crawl_page` reads `coa://docs/…` addresses from an index and all others as it did
  * before.
  */
-export function documentFetch(index: Readable, next?: FetchPage): FetchPage {
+export function documentFetch(index: Pick<LocalIndex | MemoryIndex, "read">, next?: FetchPage): FetchPage {
   return async (url, options) => {
     const passages = await index.read(url);
     if (passages.length > 0) {

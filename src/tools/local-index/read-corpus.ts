@@ -23,20 +23,16 @@ export interface CorpusOptions {
   onProblem?: (message: string) => void;
 }
 
-const types: Record<string, string> = {
-  ".html": "text/html",
-  ".htm": "text/html",
-  ".xhtml": "application/xhtml+xml",
-  ".md": "text/markdown",
-  ".markdown": "text/markdown",
-  ".txt": "text/plain",
-  ".rst": "text/plain",
-  ".text": "text/plain",
-  ".org": "text/plain",
-  ".adoc": "text/plain",
-  ".pdf": "application/pdf",
-  ".docx": "application/vnd.openxmlformats-officedocument.wordprocessingml.document",
-};
+const types: Record<string, string> = Object.fromEntries(
+  Object.entries({
+    "text/html": ".html .htm",
+    "application/xhtml+xml": ".xhtml",
+    "text/markdown": ".md .markdown",
+    "text/plain": ".txt .rst .text .org .adoc",
+    "application/pdf": ".pdf",
+    "application/vnd.openxmlformats-officedocument.wordprocessingml.document": ".docx",
+  }).flatMap(([type, endings]) => endings.split(" ").map((ending) => [ending, type])),
+);
 const lineFiles = new Set([".jsonl", ".ndjson"]);
 
 /** What every address of a user's document begins with. */

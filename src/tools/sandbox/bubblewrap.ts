@@ -147,22 +147,9 @@ function walls(): string[] {
     if (lstatSync(folder).isSymbolicLink()) system.push("--symlink", readlinkSync(folder), folder);
     else system.push("--ro-bind", folder, folder);
   }
-  const disk = (size: number, folder: string): string[] => [
-    "--size",
-    `${Math.round(size * megabyte)}`,
-    "--tmpfs",
-    folder,
-  ];
+  const disk = (size: number, folder: string) => ["--size", `${Math.round(size * megabyte)}`, "--tmpfs", folder];
   return [
-    ...[
-      "--unshare-all",
-      "--unshare-user",
-      "--disable-userns",
-      "--die-with-parent",
-      "--new-session",
-      "--cap-drop",
-      "ALL",
-    ],
+    ..."--unshare-all --unshare-user --disable-userns --die-with-parent --new-session --cap-drop ALL".split(" "),
     ...["--uid", `${nobody}`, "--gid", `${nobody}`, "--hostname", `${hostPrefix}${process.pid}`],
     ...system,
     ...["--proc", "/proc", "--dev", "/dev"],

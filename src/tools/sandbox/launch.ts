@@ -62,15 +62,8 @@ export function weakened(command: string, args: string[], options: { dataMb: num
   if (setpriv) {
     chain.push(setpriv, "--no-new-privs", "--pdeathsig", "KILL");
     if (isRoot() && [command, ...options.needs].every(readableByAll)) {
-      chain.push(
-        "--reuid",
-        `${nobody}`,
-        "--regid",
-        `${nobody}`,
-        "--clear-groups",
-        "--inh-caps=-all",
-        "--bounding-set=-all",
-      );
+      const user = `--reuid ${nobody} --regid ${nobody} --clear-groups --inh-caps=-all --bounding-set=-all`;
+      chain.push(...user.split(" "));
       dropInside = false;
     }
   } else caveats.push("setpriv is missing: a child stuck in a C loop outlives a killed parent until its own deadline");
