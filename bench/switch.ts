@@ -3,7 +3,7 @@ import type { BenchOptions, Figure } from "../scripts/bench.ts";
 import { storm } from "./switch/storm.ts";
 
 export default async function bench(_: BenchOptions): Promise<Figure[]> {
-  const { phases, wrong, silent, canary } = await storm({ clients: 200, requests: 4 });
+  const { phases, wrong, silent, canary } = await storm({ clients: 200, requests: 2 });
   for (const line of [...wrong, ...silent].slice(0, 20)) console.error(line);
   const none = (name: string, value: number): Figure => ({ name, value, unit: "", target: "0", met: value === 0 });
   return [

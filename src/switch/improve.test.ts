@@ -72,6 +72,14 @@ describe("what production left", () => {
     assert.equal(left.counts.disliked, 3);
   });
 
+  it("takes chains of the live version alone as fresh traffic and as guard, and learns from all", () => {
+    const of = (version: string) => ({ ...production, version, kept: kept.map((chain) => ({ ...chain, served: { ...chain.served, version: "first" } })) }); // biome-ignore format: one line
+    const [own, other] = [gatherLeftovers(of("first")), gatherLeftovers(of("second"))];
+    assert.ok(own.fresh.length > 0 && own.guard.length > 0);
+    assert.deepEqual([other.fresh, other.chains, other.guard], [[], [], []]);
+    assert.deepEqual(other.tasks, own.tasks);
+  });
+
   it("is not learned from twice, and not without a recorded run", () => {
     const first = gatherLeftovers(production);
     const seen = new Set([...first.tasks, ...first.fresh].map(({ id }) => id));

@@ -18,6 +18,8 @@ export interface Production {
   runs: readonly TeamRun[];
   /** What users said about answers. */
   annotations: readonly Annotation[];
+  /** The version that is live: chains of another are neither its fresh traffic nor its guard. */
+  version?: string;
 }
 
 export interface Leftovers {
@@ -53,7 +55,9 @@ export function gatherLeftovers(production: Production, seen: ReadonlySet<string
     counts.served++;
     for (const [name, holds] of Object.entries({ escalated, audited: audit, differing: audit?.differs, disliked }))
       if (holds) counts[name as keyof typeof counts]++;
+    const own = served?.version === undefined || served.version === production.version;
     if (audit && old !== undefined && hashText(`fresh\n${question}`) % 2 === 0) {
+      if (!own) continue;
       left.fresh.push(defineTask({ id, question, answers: [old], rightness: "assumed" }));
       left.chains.push(chain);
     } else if (escalated || audit?.differs || disliked) {
@@ -67,7 +71,7 @@ export function gatherLeftovers(production: Production, seen: ReadonlySet<string
         left.tasks.push(defineTask({ id, question, ...answers }));
         left.runs.push({ ...run, id: `${run.id}-${id}`, taskId: id });
       }
-    } else if (audit?.differs === false || (opinion?.score ?? 0) > 0.5) left.guard.push(chain);
+    } else if (own && (audit?.differs === false || (opinion?.score ?? 0) > 0.5)) left.guard.push(chain);
   }
   left.guard = left.guard.toSorted((a, b) => hashText(a.id) - hashText(b.id)).slice(0, left.runs.length);
   return left;

@@ -26,6 +26,7 @@ import { gatherLeftovers, type Leftovers } from "../../switch/leftovers.ts";
 import { agreementPair, type Pair, readChains } from "../../switch/pairs.ts";
 import { readActs, recordAct, servingAfter } from "../../switch/registry.ts";
 import { defineCommand, MissingArgument, runLine } from "../command.ts";
+import { versionName } from "../open-versions.ts";
 import { text, whole } from "../setting.ts";
 import { settingArguments } from "../settings/index.ts";
 import { shareOf } from "./cascade-fit.ts";
@@ -189,6 +190,7 @@ async function gather(
     {
       kept: await readAllJsonl(kept, trajectorySchema),
       runs,
+      version: versionName(root, live),
       audited: await readAllJsonl(optional("switch/audit.jsonl"), auditedSchema),
       annotations: await readAllJsonl(optional("annotations.jsonl"), annotationSchema),
     },
