@@ -7,7 +7,6 @@ import { Refusal } from "../base/http/refusal.ts";
 import { openaiResponses } from "../base/wire/openai-responses.ts";
 import { checkOptions } from "../base/work/check-options.ts";
 import type { Json } from "../core/json-value.ts";
-import { defineTask } from "../core/task.ts";
 import type { Trajectory } from "../core/trajectory.ts";
 import type { ServedCascade } from "../switch/serve-cascade.ts";
 import { backgroundResponses } from "./background-responses.ts";
@@ -23,7 +22,6 @@ import { type Annotate, feedbackEndpoint } from "./feedback-endpoint.ts";
 import { callers } from "./keys.ts";
 import { askChain } from "./mcp/ask-chain.ts";
 import { mcpRoutes } from "./mcp/mcp-endpoint.ts";
-import { mcpTools } from "./mcp/mcp-tools.ts";
 import { countTokensEndpoint, messagesEndpoint } from "./messages-endpoint.ts";
 import { countChain, metrics } from "./metrics.ts";
 import { cascadeOver, fallbackFinish, type OldSystemOptions, shadowPairs } from "./old-system.ts";
@@ -37,12 +35,8 @@ export interface ChainHandlerOptions
   extends ServeOptions,
     Omit<ChainServiceOptions, "finish" | "recall" | "fixedSampling">,
     OldSystemOptions {
-  /** Show what tools returned among the reasoning. */
-  observations?: boolean;
   /** Show executed tools as items of their own to every client, not only to those that ask for hosted tools. */
   showTools?: boolean;
-  /** Offer each tool of the chain over MCP too, besides `ask_chain`. */
-  mcpTools?: boolean;
   /** Where responses and waiting chains are kept; in memory by default. */
   store?: ServeStore;
   /** Several versions of the model; what a version is opened with replaces the options of its name. @internal */
@@ -108,17 +102,16 @@ export async function chainHandler(options: ChainHandlerOptions): Promise<Served
     },
   });
   const responses = responsesEndpoints(service, stored, background);
-  const callable = options.mcpTools ? options.toolsOf(defineTask({ id: "mcp", question: "?" })) : [];
   const pages = backgroundRuns();
   const endpoints: Record<string, Endpoint> = {
-    ...mcpRoutes([askChain(service), ...mcpTools(callable, 100_000)], options.maxBodyBytes),
+    ...mcpRoutes([askChain(service)], options.maxBodyBytes),
     "GET /v1/models": () => ({ object: "list", data: [card()] }),
     "GET /v1/models/{id}"({ request }) {
       const { id } = request.params;
       if (!service.knows(id)) throw new Refusal(404, `the model "${id}" does not exist`, { code: "model_not_found" });
       return card();
     },
-    "POST /v1/chat/completions": chatEndpoint(service, options),
+    "POST /v1/chat/completions": chatEndpoint(service),
     "POST /v1/completions": completionsEndpoint(service),
     "POST /v1/chains": chainsEndpoint(service),
     "DELETE /v1/chains/{id}": deleteChainEndpoint(forget, service),

@@ -9,14 +9,7 @@ import { replyParts, replyStyles } from "./project/reply-parts.ts";
 import { checkHosted, requestFields } from "./request-fields.ts";
 import { replyOfChain, sendReply, wayHeader } from "./send-reply.ts";
 
-export interface ChatEndpointOptions {
-  /** Show what tools returned among the reasoning. */
-  observations?: boolean;
-}
-
-export function chatEndpoint(service: ChainService, options: ChatEndpointOptions): Endpoint {
-  const { chat } = replyStyles;
-  const style = options.observations ? { ...chat, observation: (output: string) => output } : chat;
+export function chatEndpoint(service: ChainService): Endpoint {
   return async (call) => {
     const { request, caller, id } = call;
     const body = parse(requestFields.chat, await call.json());
@@ -35,7 +28,7 @@ export function chatEndpoint(service: ChainService, options: ChatEndpointOptions
     });
     const chain = await service.start(asked, request.signal);
     call.headers["x-coa-trajectory"] = asked.id;
-    const reply = { writer, parts: replyParts(style, { key }), caller, way: wayHeader(call) };
+    const reply = { writer, parts: replyParts(replyStyles.chat, { key }), caller, way: wayHeader(call) };
     const how = { stream: wire.stream === true, whole: writer.whole };
     return sendReply(call, how, (emit) => replyOfChain(chain, reply, emit));
   };

@@ -10,7 +10,7 @@ import { inOrder } from "../base/work/in-order.ts";
 import { inParallel } from "../base/work/limiter.ts";
 import type { ChainOptions } from "../chain/chain-options.ts";
 import { type Ending, throwIfUserMustFix } from "../core/ending.ts";
-import { CoaError, isAbort } from "../core/errors.ts";
+import { CoaError } from "../core/errors.ts";
 import type { Reward, RewardResult } from "../core/grader.ts";
 import type { Json } from "../core/json-value.ts";
 import type { Model } from "../core/model.ts";
@@ -61,7 +61,7 @@ export function rolloutHandler(options: RolloutHandlerOptions): ServedHandler {
   const { policyAt, toolsOf, profile, maxChains = 64, maxQueue = 4096, reward } = options;
   const counted = metrics();
   const board = leaseBoard({ deadlineMs, silenceMs });
-  const batches = new Map<string, { caller: string; stop: AbortController; open: number }>();
+  const batches = new Map<string, { caller: string; open: number }>();
   let running = 0;
 
   /** Takes what waits, as far as there is room here. */
@@ -120,17 +120,15 @@ export function rolloutHandler(options: RolloutHandlerOptions): ServedHandler {
       if (batches.has(id)) throw new Refusal(409, `a batch ${id} is running`, { code: "batch_running", param: "id" });
       const { tokenizer } = await policyAt(policy);
       if (!tokenizer) throw new Refusal(400, "rollouts need a policy that works on token ids");
-      const stop = new AbortController();
       // One failure that only the user can fix ends the whole batch: every other rollout would have it too.
       const failed = new AbortController();
-      const signal = AbortSignal.any([request.signal, stop.signal, failed.signal]);
-      const batch = { caller: caller.name, stop, open: jobs.length };
+      const signal = AbortSignal.any([request.signal, failed.signal]);
+      const batch = { caller: caller.name, open: jobs.length };
       batches.set(id, batch);
       const one = async (job: RolloutJob): Promise<Json> => {
         try {
           return await answerOf(job, { policyAt: policy, owner: caller.name }, tokenizer, signal);
         } catch (error) {
-          if (stop.signal.aborted && isAbort(error)) return cancelledAnswer(job);
           failed.abort(error instanceof CoaError ? policyFailure(error, options.onPolicyError) : error);
           throw failed.signal.reason;
         } finally {
@@ -149,13 +147,6 @@ export function rolloutHandler(options: RolloutHandlerOptions): ServedHandler {
         clearInterval(beat);
         batches.delete(id);
       }
-    },
-    "POST /rollouts/{id}/cancel"({ request, caller }) {
-      const id = request.params["id"]!;
-      const batch = batches.get(id);
-      if (batch?.caller !== caller.name) throw new Refusal(404, `no batch ${id} is running`);
-      batch.stop.abort(new DOMException("cancelled", "AbortError"));
-      return { id, cancelled: true };
     },
     ...(options.workers && coordinatorRoutes({ board, run: { ...options.workers, silenceMs } })),
   };
@@ -212,8 +203,13 @@ function rolloutAnswer(
   { reward, correct, reason, excluded }: RewardResult,
 ): Json {
   const { usage, ending } = trajectory;
+  const { id, item, sample, task, seed } = job;
   return {
-    ...place(job),
+    id,
+    item,
+    sample,
+    task_id: task.id,
+    seed,
     ...sequenceOnWire(sequences.at(-1)!),
     ...(sequences.length > 1 && { earlier: sequences.slice(0, -1).map(sequenceOnWire) }),
     reward,
@@ -241,23 +237,4 @@ function sequenceOnWire({ tokens, promptLength, mask, logprobs }: SampledSequenc
     response_mask: mask.slice(promptLength),
     response_logprobs: logprobs.slice(promptLength),
   };
-}
-
-/** A rollout that was cancelled before it had ended. */
-function cancelledAnswer(job: RolloutJob): Json {
-  const nothing = { tokens: [], promptLength: 0, mask: [], logprobs: [] };
-  const verdict = { reward: null, correct: null, reason: "cancelled", excluded: "cancelled" };
-  return {
-    ...place(job),
-    ...sequenceOnWire(nothing),
-    ...verdict,
-    answer: null,
-    ending: { reason: "aborted" },
-    turns: 0,
-    extra: {},
-  };
-}
-
-function place({ id, item, sample, task, seed }: RolloutJob): Json {
-  return { id, item, sample, task_id: task.id, seed };
 }

@@ -128,25 +128,6 @@ describe("rolloutHandler", () => {
     });
   });
 
-  it("cancels a batch: what had ended is given back, the rest says so and is not rewarded", async () => {
-    await withRollouts(
-      async (ask, baseURL, requests) => {
-        const items = [{ question: "q", answers: ["Lyon"] }, { task }];
-        const running = ask("/rollouts", { id: "batch-1", baseURL, items });
-        while (requests.length < 2) await new Promise((resolve) => setTimeout(resolve, 5));
-        assert.equal((await ask("/rollouts", { id: "batch-1", baseURL, items })).status, 409);
-        assert.equal((await ask("/rollouts/other/cancel", {})).status, 404);
-        assert.equal((await ask("/rollouts/batch-1/cancel", {})).body.cancelled, true);
-        const { status, body } = await running;
-        assert.equal(status, 200);
-        const aborted = body.rollouts.filter((one: Loose) => one.ending.reason === "aborted");
-        assert.ok(aborted.length >= 1);
-        assert.ok(aborted.every((one: Loose) => one.reward === null && one.excluded === "cancelled"));
-      },
-      { answer: () => "<think>x</think><answer>Lyon</answer>", stalls: true, maxChains: 1 },
-    );
-  });
-
   it("refuses what is wrong, and ends a batch whose policy does not answer", async () => {
     await withRollouts(async (ask, baseURL) => {
       const items = [{ task }];

@@ -46,15 +46,6 @@ describe("toolHandler", () => {
     const { body } = await asker(toolHandler({ tools: [plain] }))("/tools/plain", { input: { n: "x" } });
     assert.deepEqual([body.ok, body.output], [false, "error: the input is wrong: n: expected number"]);
   });
-
-  it("runs a batch in its order", async () => {
-    const calls = [1, 13, 3].map((n) => ({ tool: "double", input: { n } }));
-    const { results } = (await ask("/tools/batch", { calls })).body;
-    assert.deepEqual(
-      results.map((one: Loose) => one.ok),
-      [true, false, true],
-    );
-  });
 });
 
 describe("rewardHandler", () => {

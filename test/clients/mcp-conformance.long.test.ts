@@ -44,7 +44,7 @@ const fixtures = [
 
 describe("the MCP conformance tool", { skip }, () => {
   it("passes a served chain", async () => {
-    await withServer({ mcpTools: true }, async (_ask, origin) => {
+    await withServer({}, async (_ask, origin) => {
       for (const scenario of ["server-initialize", "ping", "tools-list", "dns-rebinding-protection"])
         await run(origin, scenario);
     });

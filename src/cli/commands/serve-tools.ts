@@ -8,7 +8,7 @@ import { portOptions, runServer } from "../serve-flags.ts";
 
 export default defineCommand({
   summary:
-    "Serve tools over HTTP and MCP: POST /tools/<name>, POST /tools/batch, GET /tools, /mcp; with --docs or --index also POST /retrieve.",
+    "Serve tools over HTTP and MCP: POST /tools/<name>, GET /tools, /mcp; with --docs or --index also POST /retrieve.",
   examples: [
     "coa serve tools --docs ./handbook --port 4243",
     "coa serve tools --tools wiki_search --index .coa/index/wiki",

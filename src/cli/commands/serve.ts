@@ -38,7 +38,7 @@ export default defineCommand({
     const cascade = await openCascade(settings, opened.folder, session);
     const workspace = await openWorkspace();
     const state = serve.state ?? workspace.path("serve");
-    const store = session.closeAtEnd(await openServeStore(state, { sealKeyFile: serve.sealKeyFile }));
+    const store = session.closeAtEnd(await openServeStore(state));
     await store.clean();
     const annotations = workspace.path("annotations.jsonl"); // where the studio's review finds what users say
     const kept =
@@ -52,9 +52,7 @@ export default defineCommand({
       name: serve.name,
       maxChains: serve.maxChains,
       maxQueue: serve.maxQueue,
-      observations: serve.observations,
       showTools: serve.showTools,
-      mcpTools: serve.mcpTools,
       store,
       media: serve.media,
       clientTools: serve.clientTools && serve.clientTools === "on",

@@ -221,12 +221,9 @@ export const sections = {
     maxChains: whole("Max chains at a time; others wait (default: 16, 64 for rollouts)"),
     maxQueue: whole("Max waiting chains; more are refused with 429 (default: 256, 4096 for rollouts)", { min: 0 }),
     state: text("Folder, or postgres:// address that several servers share, of stored responses and waiting chains (default: serve in the workspace)", { flag: "state", valueName: "place" }),
-    sealKeyFile: text("Key of the state that clients carry, shared by servers behind one address (default: kept in serve.state)"),
     clientTools: choice(["on", "off"], "Whether clients may bring their own tools (default: on if the model reads of tools in a prompt)"),
     media: choice(["refuse", "ignore"], "What happens to images, sound and files in a request", { default: "refuse" }),
     showTools: toggle("Show executed tools as items of their own to every client of the Responses API"),
-    mcpTools: toggle("Offer each tool over MCP too (POST /mcp), besides ask_chain"),
-    observations: toggle("Show what tools returned among the reasoning"),
   }),
   improve: section("Rounds of improvement from production", "input", {
     guard: list("Chains of earlier demonstrations, so that the model forgets nothing"),

@@ -6,7 +6,7 @@
 import { randomBytes } from "node:crypto";
 import { join } from "node:path";
 import { CoaError } from "../../core/errors.ts";
-import { openSeal, sealKeys } from "../sealed-state.ts";
+import { openSeal } from "../sealed-state.ts";
 import { type Counts, counts, periods } from "./counts.ts";
 import { type Database, type Statement, schemaVersion } from "./database.ts";
 import { type KeptReplies, keptReplies, repliedMs } from "./kept-replies.ts";
@@ -33,8 +33,6 @@ export interface ServeStore {
 }
 
 export interface ServeStoreOptions {
-  /** Servers that share this file open each other's sealed state; the key is in the store by default. */
-  sealKeyFile?: string;
   /** How long a server without a sign of life holds what it runs; 15 s by default. */
   leaseMs?: number;
 }
@@ -56,8 +54,7 @@ export async function openServeStore(place?: string, options: ServeStoreOptions 
   return serveStore(await openSqlite(place && storeFile(place)), options);
 }
 
-export async function serveStore(database: Database, options: ServeStoreOptions = {}): Promise<ServeStore> {
-  const { sealKeyFile, leaseMs } = options;
+export async function serveStore(database: Database, { leaseMs }: ServeStoreOptions = {}): Promise<ServeStore> {
   const key = randomBytes(32).toString("hex");
   await database.run(["INSERT INTO coa_settings VALUES ('seal', $1) ON CONFLICT DO NOTHING", [key]]);
   const [rows] = await database.run(["SELECT name, value FROM coa_settings"]);
@@ -70,10 +67,9 @@ export async function serveStore(database: Database, options: ServeStoreOptions 
       `the server's state is of version ${version}, this program reads ${schemaVersion}: give another place with --state`,
     );
   }
-  const keys = sealKeyFile === undefined ? [Buffer.from(settings.get("seal")!, "hex")] : await sealKeys(sealKeyFile);
   const store: ServeStore = {
     responses: storedResponses(database),
-    suspended: suspendedChains(database, openSeal({ keys })),
+    suspended: suspendedChains(database, openSeal({ key: Buffer.from(settings.get("seal")!, "hex") })),
     runs: leasedRuns(database, leaseMs),
     counts: counts(database),
     replies: keptReplies(database, leaseMs),
