@@ -20,8 +20,6 @@ import type { Optimizer } from "./optim/optimizer.ts";
 
 const stateFile = "state.json";
 const optimizerFile = "optimizer.safetensors";
-/** Where states of version 0.1 kept the adapter, beside the whole model. */
-const adapterFile = "adapter.safetensors";
 const schema = z.object({
   version: z.literal(1),
   optimizer: z.enum(["adamw", "muon"]),
@@ -104,7 +102,7 @@ export async function loadStateFolder(folder: string, state: EngineState): Promi
         `${source} has adapter ${JSON.stringify(parsed.data.adapter ?? null)}; open the engine with the same`,
       );
     }
-    const adapterPath = join(source, parsed.data.base === undefined ? adapterFile : "adapter_model.safetensors");
+    const adapterPath = join(source, "adapter_model.safetensors");
     sets.push([state.adapter.parameters, (await readSafetensors(adapterPath)).tensors, adapterPath]);
   }
   for (const [live, saved, path] of sets) checkSame(live, saved, path);

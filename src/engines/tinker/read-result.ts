@@ -1,5 +1,6 @@
 /** What comes back from a training server: checked, or told in words that say what to do. */
 import { prettifyError, type z } from "zod";
+import type { Example } from "../../core/engine.ts";
 import { CoaError, messageOf } from "../../core/errors.ts";
 import type { TinkerResult } from "./tinker-client.ts";
 
@@ -24,4 +25,13 @@ export function answerOf<Shape extends z.ZodType>(schema: Shape, json: unknown):
 export function jsonOf(result: TinkerResult): Record<string, unknown> {
   if (!result.json) throw new CoaError("format", "the server answered with bytes where JSON was expected");
   return result.json;
+}
+
+/** A row for each example, a number for each target: anything else would be taken for other tokens' log-probabilities. */
+export function checkAnswer(examples: readonly Example[], logprobs: readonly Float32Array[]): void {
+  const wrong = examples.findIndex(({ targets }, at) => logprobs[at]?.length !== targets.length);
+  if (logprobs.length === examples.length && wrong === -1) return;
+  const at = Math.max(wrong, 0);
+  const said = `${logprobs[at]?.length ?? 0} log-probabilities for the ${examples[at]?.targets.length ?? 0} targets`;
+  throw new CoaError("format", `the server's answer has ${said} of example ${at + 1} of ${examples.length}`);
 }

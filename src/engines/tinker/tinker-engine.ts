@@ -18,10 +18,10 @@ import { within } from "../../base/work/within.ts";
 import type { Engine, Example, ForwardResult, LossSpec, Policy, Sample, SampleRequest } from "../../core/engine.ts";
 import { CoaError, messageOf } from "../../core/errors.ts";
 import type { TokenizerFingerprint } from "../../core/fingerprint.ts";
-import { checkAnswer, checkExamples } from "./check-pass.ts";
+import { checkExamples } from "../embedded/train/check-examples.ts";
 import { saveCheckpointFiles } from "./checkpoint-files.ts";
 import { cutSample, filledUp, roundedUp } from "./few-lengths.ts";
-import { answerOf, asRestart, jsonOf } from "./read-result.ts";
+import { answerOf, asRestart, checkAnswer, jsonOf } from "./read-result.ts";
 import { findServer, type ServerKind } from "./server-kind.ts";
 import { type TinkerClientOptions, type TinkerFuture, type TinkerResult, tinkerClient } from "./tinker-client.ts";
 import { openSession, remembered } from "./tinker-session.ts";
@@ -136,7 +136,7 @@ export async function openTinkerEngine(options: TinkerEngineOptions): Promise<Ti
     const sent = examples.map((example) => filledUp(example, loss, lengths, byLength));
     const tokens = sent.reduce((sum, { input }) => sum + input.length, 0);
     const steps = {
-      before: () => checkExamples(examples, vocabularySize, maxContext),
+      before: () => checkExamples({ vocabularySize, maxContext }, examples),
       refused() {
         if (!forwardOnly) gradientsFailed = true;
       },

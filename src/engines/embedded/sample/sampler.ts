@@ -4,22 +4,12 @@
  * what happened comes back as events. A request whose next token must be chosen among allowed ones waits for its mask
  * while the others continue.
  */
+import type { SampleRequest } from "../../../core/engine.ts";
 import type { Precision } from "./decoder-layout.ts";
 
 /** A `SampleRequest` of core, without what can't cross a thread. */
-export interface SamplerRequest {
+export interface SamplerRequest extends Omit<SampleRequest, "stopStrings" | "allowedTokens" | "onToken" | "signal"> {
   id: number;
-  /** The whole context: prompt and everything so far. */
-  tokens: readonly number[];
-  maxTokens: number;
-  temperature?: number; // 0 = greedy; default 1
-  topP?: number;
-  topK?: number;
-  seed?: number;
-  entropies?: boolean;
-  stopTokens?: readonly number[];
-  stopSequences?: readonly (readonly number[])[];
-  sessionKey?: string;
   /**
    * The caller answers `allow(id, ids)` before the first token and again after every `token` event of this request;
    * each token is drawn only once its answer is there.

@@ -5,7 +5,10 @@ import { UsageError } from "../../../core/errors.ts";
 import type { ModelConfig } from "../model/config.ts";
 
 /** Throws, naming the example and the token, unless every example fits the model. */
-export function checkExamples(config: ModelConfig, examples: readonly Example[]): void {
+export function checkExamples(
+  config: Pick<ModelConfig, "maxContext" | "vocabularySize">,
+  examples: readonly Example[],
+): void {
   examples.forEach((example, number) => {
     const { length } = example.input;
     const fail = (what: string): never => {
