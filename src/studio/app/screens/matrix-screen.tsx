@@ -5,6 +5,7 @@ import { stepKeys, useKeys } from "../keys.ts";
 import { Choice, QueryChoice } from "../parts/choice.tsx";
 import { cursor } from "../parts/cursor.ts";
 import { OneLine } from "../parts/long-text.tsx";
+import { matrixRows } from "../parts/matrix-rows.ts";
 import { useFolders } from "../parts/stage-screen.tsx";
 import { Missing, Nothing, Problem } from "../parts/states.tsx";
 import { Table } from "../parts/table.tsx";
@@ -38,17 +39,7 @@ const choices = [
 function Matrix({ view }: { view: MatrixView }) {
   const { query } = place.value;
   const only = query.get("only") ?? "all";
-  const family = query.get("family") ?? "";
-  const [right, wrong] = ["right", "wrong"].map((name) =>
-    view.systems.findIndex(({ folder }) => folder === query.get(name)),
-  ) as [number, number];
-  const rows = view.rows.filter(
-    (row) =>
-      (right < 0 || (row.cells[right]?.right ?? 0) > 0.5) &&
-      (wrong < 0 || (row.cells[wrong]?.right ?? 1) <= 0.5) &&
-      (family === "" || row.family === family) &&
-      (only === "all" || (only === "differ" ? row.differs : row.cells.some((cell) => cell?.right === 0))),
-  );
+  const rows = matrixRows(view, query);
   const { at, move } = cursor("row", rows.length);
   const address = (row: MatrixRow) => `/compare/${pathPart(row.task)}`;
   useKeys([

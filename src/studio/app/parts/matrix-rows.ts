@@ -1,0 +1,21 @@
+/** Which tasks of a matrix are shown: by what some systems did with them, or by their family. */
+import type { MatrixRow, MatrixView } from "../../api/evaluation-readers.ts";
+
+/** What the address asks for: `right=<folder>&wrong=<folder>` are the tasks that one system solved and another did not. */
+export function matrixRows(
+  { rows, systems }: Pick<MatrixView, "rows" | "systems">,
+  query: URLSearchParams,
+): MatrixRow[] {
+  const only = query.get("only") ?? "all";
+  const family = query.get("family") ?? "";
+  const [right, wrong] = ["right", "wrong"].map((name) =>
+    systems.findIndex(({ folder }) => folder === query.get(name)),
+  ) as [number, number];
+  return rows.filter(
+    (row) =>
+      (right < 0 || (row.cells[right]?.right ?? 0) > 0.5) &&
+      (wrong < 0 || (row.cells[wrong]?.right ?? 1) <= 0.5) &&
+      (family === "" || row.family === family) &&
+      (only === "all" || (only === "differ" ? row.differs : row.cells.some((cell) => cell?.right === 0))),
+  );
+}
