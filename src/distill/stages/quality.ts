@@ -1,4 +1,5 @@
 /** The paper's quality filters: enough work, whole records, right answers, no repetition, the profile's rules. */
+import { cutText } from "../../base/text/cut-text.ts";
 import type { Grader } from "../../core/grader.ts";
 import type { TeamRun } from "../../core/team-run.ts";
 import type { Segment, Trajectory } from "../../core/trajectory.ts";
@@ -31,13 +32,6 @@ export function complexityStage(minInteractions: number): Stage {
     },
   };
 }
-
-/** Marks that recorders and back-ends leave where they cut a text. */
-const cutMarks = [
-  /(?:\.\.\.|…)\s*[[(<]?\s*(?:truncated|output truncated|content truncated|cut off)\b[^\n]{0,40}$/i,
-  /[[(<]\s*(?:truncated|output truncated|content truncated)[^\n]{0,40}[\])>]?\s*$/i,
-  /\b\d+ (?:more )?(?:bytes|chars|characters) (?:truncated|omitted)\b/i,
-];
 
 /** Drops what the recording cut: a model must not learn from observations it would not have seen like that. */
 export function completenessStage(): Stage {
@@ -77,23 +71,10 @@ function usedOfCut({ prompt, segments }: Trajectory, { question, steps }: TeamRu
   return undefined;
 }
 
-function cutProblem(text: string): string | null {
-  const end = text.slice(-400);
-  for (const mark of cutMarks) if (mark.test(end)) return `ends with a cut mark: ${end.slice(-60).trim()}`;
-  const trimmed = text.trim();
-  if (/^[[{]"|^\[\{|^\{\s*"/.test(trimmed) && !isJson(trimmed)) return "JSON that does not end";
+function cutProblem(text: string): string | undefined {
+  const why = cutText(text, /^\s*(?:[[{]"|\[\{|\{\s*")/.test(text));
   // Half of a surrogate pair, or its replacement at the very end: cut inside a character.
-  if (/(?:[\ud800-\udbff]|\ufffd)$/.test(text)) return "ends inside a character";
-  return null;
-}
-
-function isJson(text: string): boolean {
-  try {
-    JSON.parse(text);
-    return true;
-  } catch {
-    return false;
-  }
+  return why ?? (/(?:[\ud800-\udbff]|\ufffd)$/.test(text) ? "ends inside a character" : undefined);
 }
 
 export interface CorrectnessOptions {

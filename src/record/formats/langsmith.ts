@@ -1,9 +1,10 @@
 /** LangSmith runs, as its clients post them and as it exports them: posts and patches of one run are put together first. */
 
+import { cutText } from "../../base/text/cut-text.ts";
 import { readTools } from "../../base/wire/openai-chat.ts";
 import { CoaError } from "../../core/errors.ts";
 import { asArray, asNumber, asObject, asString } from "../../core/json-value.ts";
-import { cutText, sessionOf, type TraceSpan } from "../trace-span.ts";
+import { sessionOf, type TraceSpan } from "../trace-span.ts";
 import {
   isAgentChain,
   langChainLosses,

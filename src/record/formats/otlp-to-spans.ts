@@ -1,6 +1,7 @@
 /** OTLP spans of agent frameworks to trace spans: GenAI conventions old and new, OpenInference, Ax. */
+import { cutText } from "../../base/text/cut-text.ts";
 import { asArray, asNumber, asObject, asString, asText, parseJson } from "../../core/json-value.ts";
-import { cutText, sessionOf, type TraceSpan } from "../trace-span.ts";
+import { sessionOf, type TraceSpan } from "../trace-span.ts";
 import {
   endAndLosses,
   plainText,
