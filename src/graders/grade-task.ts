@@ -53,7 +53,8 @@ export function taskGrader(options: Omit<GradeTaskOptions, "signal"> = {}): Grad
 }
 
 /** Which rule decides a task under these options, as records and summaries name it. */
-export function scorerTitle(task: Task, { scoring = "official", parts = "first" }: GradeTaskOptions = {}): string {
+export function scorerTitle(task: Task, options: GradeTaskOptions = {}): string {
+  const { scoring = "official", parts = "first" } = options;
   const name = scorerOf(task);
   if (task.kind === "qa") return `${name} ${scoring}, ${parts === "whole" ? "whole answer" : `${parts} part`}`;
   if (task.kind === "judge" || task.kind === "math") return name;

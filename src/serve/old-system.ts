@@ -49,11 +49,12 @@ async function askOld(old: ChatModel, request: ChainRequest, signal: AbortSignal
   return { reply, ms: performance.now() - started };
 }
 
-/** A cascade between the chain and the fallback. */
+/** A cascade between the chain and the fallback. @internal */
 export function cascadeOver(
-  { fallback, agree = sameWords, cascade }: OldSystemOptions & Required<Pick<OldSystemOptions, "fallback" | "cascade">>,
+  options: OldSystemOptions & { fallback: ChatModel; cascade: NonNullable<OldSystemOptions["cascade"]> },
   metrics: Metrics,
 ): ServedCascade<ChainRequest> {
+  const { fallback, agree = sameWords, cascade } = options;
   return servedCascade({
     ...cascade,
     async ask(request, signal) {

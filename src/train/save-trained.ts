@@ -29,8 +29,9 @@ export interface SaveTrainedOptions {
 /** Writes the model, the adapter or both into the folders given. */
 export async function saveTrained(
   folders: { model?: string; adapter?: string },
-  { engine, tokenizer, training, from, weights = engine.saveModel, card = {}, ...options }: SaveTrainedOptions,
+  given: SaveTrainedOptions,
 ): Promise<void> {
+  const { engine, tokenizer, training, from, weights = engine.saveModel, card = {}, ...options } = given;
   const { model, adapter } = folders;
   if (adapter !== undefined) await engine.saveAdapter?.(adapter);
   if (model === undefined) return;
