@@ -117,6 +117,8 @@ const blockCount = (length: number) => (length < 128 ? 1 : length < 768 ? 4 : 8)
 
 /** Probabilities of attention that are kept for the gradient take this much at most; where they would take more, none are. */
 const keptProbabilityBytes = 1e9;
+/** The same of one layer, where layers are computed again: to compute its squares once more keeps memory in every layer. */
+const layerProbabilityBytes = 2e9;
 
 /** Which graph a batch needs, if activations may take so many bytes. */
 export function layoutBlocks(
@@ -127,13 +129,13 @@ export function layoutBlocks(
   // Half of the square is hidden, and blocks keep a little more than the other half.
   const probabilities = (trunk * trunk + rows * length * (2 * trunk + length)) / 2;
   const again = (trunk + rows * length) * keptPerToken(config) > keptBytes;
-  const layers = again ? 1 : config.layers;
+  const [layers, most] = again ? [1, layerProbabilityBytes] : [config.layers, keptProbabilityBytes];
   return {
     ...(again ? { again } : {}),
     rows: blockCount(length),
     ...(trunk > 0 ? { trunk: blockCount(trunk) } : {}),
     ...(scored ? { scored: blockCount(slotsOf(scored)) } : {}),
-    ...(4 * layers * config.heads * probabilities > keptProbabilityBytes ? { recompute: true as const } : {}),
+    ...(4 * layers * config.heads * probabilities > most ? { recompute: true as const } : {}),
   };
 }
 
