@@ -13,6 +13,7 @@ export const expectedSkips: readonly RegExp[] = [
   /npm install --prefix test\/(?:frameworks|clients)$/,
   // What only some machines can show.
   /^no old Node on this machine$/,
+  /^no Bun for this platform, or no registry/,
   /^no Chromium on this machine$/,
   /^no PDF installed$/,
   /documentation pages installed$/,
