@@ -2,6 +2,7 @@
  * What a run gave back. Not simply the last words: a critic, a verifier or a guard may speak after the answer, and a
  * title is written beside it.
  */
+import { asObject, parseJson } from "../core/json-value.ts";
 import type { Message } from "../core/message.ts";
 import type { TeamAgent, TeamStep } from "../core/team-run.ts";
 import { proposedAnswer } from "../language/team-moves.ts";
@@ -57,7 +58,8 @@ export function runAnswer(run: Said, root: TeamAgent | undefined): { answer: str
   const told = (step: TeamStep) => agents.find(({ id }) => id === step.agentId)?.instructions ?? "";
   // One that hands work to others leads them; a judge only reads.
   const isJudge =
-    judge.test(told(last)) && !steps.some((step) => step.agentId === last.agentId && step.toolCalls.length);
+    (judge.test(told(last)) || isFlag(last.text)) &&
+    !steps.some((step) => step.agentId === last.agentId && step.toolCalls.length);
   const judged = isJudge ? judgedBy(last, spoken, run) : undefined;
   if (judged) {
     const again = steps.some((step) => step !== last && told(step) === told(last));
@@ -67,6 +69,16 @@ export function runAnswer(run: Said, root: TeamAgent | undefined): { answer: str
   const answer = last.text !== "" ? last.text : null;
   if (open.length < 2) return { answer };
   return { answer, unknown: `${open.length} agents ended the flow: which reply was given back is not known` };
+}
+
+/** Whether a text is the verdict of a guard: yes or no under some name, and at most why. */
+function isFlag(text: string): boolean {
+  const fields = Object.entries(asObject(parseJson(text)) ?? {});
+  const isWhy = (name: string) => /reason|explan|comment|confiden|score|categor/i.test(name);
+  return (
+    fields.some(([, value]) => typeof value === "boolean") &&
+    fields.every(([name, value]) => typeof value === "boolean" || isWhy(name))
+  );
 }
 
 /** Whether a step is the verdict of a judge who agrees. */

@@ -163,13 +163,7 @@ describe("runs as flows", () => {
       "The Amazon is wide.",
     );
     const [two] = found(...once, ...more);
-    assert.deepEqual(
-      two?.map(([, steps, why]) => [steps, why]),
-      [
-        [2, []],
-        [3, []],
-      ],
-    );
+    assert.deepEqual(two?.map(([, steps, why]) => `${steps} ${String(why)}`), ["2 ", "3 "]); // biome-ignore format: one line
   });
 
   it("keeps tasks apart that begin with several agents at once, whichever of them is first", () => {
@@ -363,6 +357,17 @@ describe("runs as flows", () => {
     assert.match(runTree(run!), /beside the work: title/);
     const guard = call("You are a guardrail. Check the input.", "Is it allowed to ask this?", "safe");
     assert.deepEqual(callsToRuns([guard], "wire").map(reasons), [["side-call"]]);
+  });
+
+  it("never takes a guard's verdict for an answer, however the guard is told", () => {
+    const reply = "The river through Budapest is the Danube.";
+    const guide = call("You are the guide.", question, reply);
+    const output = call("Check if the output names a river.", reply, '{"names_river": true, "reasoning": "Danube"}');
+    for (const calls of [[guide, output], inFlow(guide, output)])
+      assert.deepEqual(callsToRuns(calls, "wire").map(reasons), [["answer-unknown"]]);
+    const input = call("Check if the user asks for homework.", question, '{"is_homework": false}');
+    for (const calls of [[input, guide], inFlow(input, guide)])
+      assert.ok(callsToRuns(calls, "wire").every((run) => reasons(run).length > 0 || run.answer === reply));
   });
 
   it("refuses runs that were asked the same at once where one call beside the work may be of each", () => {
