@@ -34,6 +34,22 @@ const files = {
       },
     ],
   },
+  langfuse: {
+    id: "t1",
+    scores: [{ name: "thumbs", value: 0 }],
+    observations: [
+      {
+        id: "o1",
+        traceId: "t1",
+        type: "GENERATION",
+        name: "chat",
+        startTime: time,
+        endTime: time,
+        input: [messages[0]],
+        output: messages[1],
+      },
+    ],
+  },
   messages: { messages, feedback: [{ score: 1 }, { score: 0.5 }] },
 };
 
@@ -47,8 +63,8 @@ describe("feedback in traces", () => {
       assert.equal(runs.length, 1, name);
       scores[name] = recordedScore(runs[0]!);
       const { right, wrong } = await recordedTasks(runs, { assumeRight: true });
-      assert.deepEqual([right, wrong], [{ feedback: 1 }, 0], name);
+      assert.deepEqual([right, wrong], name === "langfuse" ? [{}, 1] : [{ feedback: 1 }, 0], name);
     }
-    assert.deepEqual(scores, { langsmith: 1, messages: 0.75 });
+    assert.deepEqual(scores, { langsmith: 1, langfuse: 0, messages: 0.75 });
   });
 });

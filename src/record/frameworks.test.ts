@@ -127,6 +127,7 @@ describe("runs of five frameworks", () => {
 
   const traces: [string, string[], { toolSchemas: boolean; tokens: number }][] = [
     ["AI SDK", ["ai-sdk-7.genai.otlp.json"], { toolSchemas: true, tokens: 4713 }],
+    ["Mastra", ["mastra.otlp.json"], { toolSchemas: false, tokens: 7421 }],
     ["LangGraph with OpenInference", ["langgraph.openinference.otlp.json"], { toolSchemas: true, tokens: 4704 }],
     [
       "LangSmith",

@@ -10,12 +10,14 @@ import { asObject } from "../core/json-value.ts";
 import { type TeamRun, teamRunSchema } from "../core/team-run.ts";
 import { callsToRuns } from "./calls-to-runs.ts";
 import { startCollector } from "./collector/start-collector.ts";
+import { langfuseToSpans } from "./formats/langfuse.ts";
 import { messagesToRuns } from "./formats/message-files.ts";
 import { oagentsToRun } from "./formats/oagents.ts";
 import { smolagentsToRun } from "./formats/smolagents.ts";
 import { readAnswer } from "./read-answer.ts";
 import type { RecordedCall } from "./recorded-call.ts";
 import { readRecordings } from "./recordings.ts";
+import { traceGroups } from "./spans-to-runs.ts";
 import { exchangeToCall } from "./wire-exchange.ts";
 
 const rounds = testSize(60, 300);
@@ -182,10 +184,18 @@ describe("hostile recordings", () => {
         { role: "tool", tool_call_id: "1", content: "r" },
       ],
     };
+    const langfuse = {
+      id: "t",
+      observations: [
+        { id: "g", type: "GENERATION", input: chat.messages, output: { content: "x" }, usageDetails: { input: 1 } },
+        { id: "o", type: "TOOL", parentObservationId: "g", name: "f", output: "r" },
+      ],
+    };
     const readers: [unknown, (value: unknown) => TeamRun[]][] = [
       [memory, (value) => [smolagentsToRun(value, "x")]],
       [oagents, (value) => [oagentsToRun(asObject(value) ?? {}, "x")]],
       [chat, (value) => messagesToRuns(asObject(value) ?? {}, "x")],
+      [langfuse, (value) => traceGroups(langfuseToSpans([asObject(value) ?? {}]), "fuzz").flatMap(({ runs }) => runs)],
     ];
     for (let round = 0; round < rounds * 20; round++) {
       const [seed, read] = readers[round % readers.length]!;

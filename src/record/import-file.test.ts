@@ -211,6 +211,61 @@ describe("importing files", () => {
     assert.equal(summariseRun(again!).ambiguousLinks, 1);
   });
 
+  it("reads a Langfuse trace", async () => {
+    const call = { id: "c1", type: "function", function: { name: "ask", arguments: "{}" } };
+    const at = (second: number) => `2026-01-01T00:00:0${second}.000Z`;
+    const [run] = await imported({
+      id: "trace-1",
+      observations: [
+        { id: "a", type: "AGENT", name: "boss", startTime: at(0), endTime: at(9) },
+        {
+          id: "g1",
+          type: "GENERATION",
+          parentObservationId: "a",
+          startTime: at(1),
+          model: "m",
+          input: {
+            messages: [{ role: "user", content: "Q?" }],
+            tools: [{ type: "function", function: { name: "ask", parameters: {} } }],
+          },
+          output: { role: "assistant", content: "", tool_calls: [call] },
+          usageDetails: { input: 9, output: 2 },
+        },
+        {
+          id: "t",
+          type: "TOOL",
+          parentObservationId: "a",
+          name: "ask",
+          startTime: at(2),
+          endTime: at(5),
+          input: {},
+          output: "yes",
+        },
+        { id: "b", type: "AGENT", parentObservationId: "t", name: "helper", startTime: at(3) },
+        {
+          id: "g2",
+          type: "GENERATION",
+          parentObservationId: "b",
+          startTime: at(4),
+          input: [{ role: "user", content: "help" }],
+          output: "yes",
+          usageDetails: { input: 5, output: 1 },
+        },
+        {
+          id: "g3",
+          type: "GENERATION",
+          parentObservationId: "a",
+          startTime: at(6),
+          input: [{ role: "user", content: "Q?" }],
+          output: { content: "A." },
+          usageDetails: { input: 12, output: 3 },
+        },
+      ],
+    });
+    assert.deepEqual(summariseRun(run!).delegations, [{ from: "boss", to: "helper", callId: "c1" }]);
+    assert.deepEqual([run?.answer, run?.usage.billedTokens, run?.steps.length], ["A.", 32, 3]);
+  });
+
   it("reads the AI SDK's older spans and the oldest conventions", async () => {
     const attribute = (key: string, value: string | number) => ({
       key,
@@ -233,6 +288,51 @@ describe("importing files", () => {
       events,
     });
     const otlp = (...spans: unknown[]) => ({ resourceSpans: [{ scopeSpans: [{ scope: { name: "ai" }, spans }] }] });
+    const prompt = [
+      { role: "system", content: "Lead." },
+      { role: "user", content: [{ type: "text", text: "Q?" }] },
+    ];
+    const after = [
+      ...prompt,
+      { role: "assistant", content: [{ type: "tool-call", toolCallId: "c1", toolName: "ask", input: { a: 1 } }] },
+      {
+        role: "tool",
+        content: [{ type: "tool-result", toolCallId: "c1", toolName: "ask", output: { type: "text", value: "yes" } }],
+      },
+    ];
+    const tool = JSON.stringify({ type: "function", name: "ask", inputSchema: {} });
+    const model = (messages: unknown) => ({
+      "ai.operationId": "ai.generateText.doGenerate",
+      "ai.prompt.messages": JSON.stringify(messages),
+      "ai.prompt.tools": `[${JSON.stringify(tool)}]`,
+      "ai.usage.inputTokens": 10,
+      "ai.usage.outputTokens": 2,
+    });
+    const [legacy] = await imported(
+      otlp(
+        span("root", "", { "ai.operationId": "ai.generateText", "ai.telemetry.functionId": "boss" }),
+        span("m1", "root", {
+          ...model(prompt),
+          "ai.response.toolCalls": JSON.stringify([{ toolCallId: "c1", toolName: "ask", input: '{"a":1}' }]),
+        }),
+        span("tool", "root", {
+          "ai.operationId": "ai.toolCall",
+          "ai.toolCall.id": "c1",
+          "ai.toolCall.name": "ask",
+          "ai.toolCall.args": '{"a":1}',
+          "ai.toolCall.result": '"yes"',
+        }),
+        span("m2", "root", { ...model(after), "ai.response.text": "A." }),
+      ),
+    );
+    assert.deepEqual(
+      [legacy?.agents[0]?.name, legacy?.answer, legacy?.steps[0]?.toolCalls[0]?.result],
+      ["boss", "A.", "yes"],
+    );
+    assert.deepEqual(
+      legacy?.steps[1]?.input.map((key) => legacy.messages[key]?.role),
+      ["system", "user", "assistant", "tool"],
+    );
     const [flat] = await imported(
       otlp(
         span("m", "", {

@@ -28,6 +28,7 @@ export const importFormats = {
   wire: "JSONL of {url, request, response} pairs",
   otlp: "an OTLP/JSON trace export",
   langsmith: "LangSmith runs: {post, patch}, a list, or JSONL",
+  langfuse: "a Langfuse trace with observations, or a list of them",
   "openai-agents": "OpenAI Agents traces: {data: [...]}",
   messages: "lists of messages (OpenAI, ShareGPT, ReAct, group chats by names) with their outcomes",
   smolagents: "smolagents memory: a list of steps",
@@ -266,6 +267,7 @@ function detectFormat(records: readonly unknown[], file = "the file"): ImportFor
   if (has("request", "response")) return "wire";
   if (has("resourceSpans")) return "otlp";
   if (has("post") || has("patch") || has("run_type") || has("runs")) return "langsmith";
+  if (has("observations") || has("traceId", "type", "startTime")) return "langfuse";
   if ((has("data") && Array.isArray(one["data"])) || String(one["object"]).startsWith("trace")) return "openai-agents";
   if (has("intermediate_steps")) return "oagents";
   if (has("messages") || has("conversations") || holdsMessages(one)) return "messages";

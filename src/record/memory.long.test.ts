@@ -21,15 +21,20 @@ const prompt = (n: number) => [{ role: "user", content: asked(n) }];
 /** What no run needs makes a record large. */
 const metadata = { page: filler };
 
-const langsmith = (n: number) => ({
+const langfuse = (n: number) => ({
   id: `t${n}`,
-  trace_id: `t${n}`,
-  run_type: "llm",
-  start_time: at(n),
-  end_time: at(n + 1),
-  inputs: { messages: [prompt(n)] },
-  outputs: { generations: [[{ text: told(n), message: { role: "assistant", content: told(n) } }]] },
-  serialized: metadata,
+  observations: [
+    {
+      id: `o${n}`,
+      traceId: `t${n}`,
+      type: "GENERATION",
+      startTime: at(n),
+      endTime: at(n + 1),
+      input: prompt(n),
+      output: told(n),
+      metadata,
+    },
+  ],
 });
 const smolagents = (n: number) => ({
   id: `t${n}`,
@@ -70,8 +75,8 @@ async function countIn(file: string): Promise<number> {
 
 describe("memory of an import", () => {
   const files: Record<string, () => Promise<string>> = {
-    "langsmith lines": () => written("langsmith.jsonl", lines(langsmith)),
-    "one langsmith list": () => written("langsmith.json", list(langsmith)),
+    "langfuse lines": () => written("langfuse.jsonl", lines(langfuse)),
+    "one langfuse list": () => written("langfuse.json", list(langfuse)),
     smolagents: () => written("smolagents.jsonl", lines(smolagents)),
   };
   for (const [kind, write] of Object.entries(files)) {

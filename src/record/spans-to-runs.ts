@@ -4,6 +4,7 @@
  * calls are exact and spans are often shortened.
  */
 import { defined } from "../core/json-value.ts";
+import type { Message } from "../core/message.ts";
 import type { TeamAgent, TeamRun, TeamToolCall } from "../core/team-run.ts";
 import { nameFromCall, toldName } from "./agent-name.ts";
 import { assembleRun, type CallParts } from "./assemble-run.ts";
@@ -148,6 +149,7 @@ function traceToRuns(
     takeWire(parts, call);
   }
   attachResults(placed);
+  rebuildHistories(placed);
   const cuts = placed.flatMap(({ span, parts }) => (span.cut !== undefined && parts.truncated ? [span.cut] : []));
   cuts.push(...spans.filter((span) => span.kind === "tool" && joined === 0).flatMap((span) => span.cut ?? []));
   if (placed.every(({ agent }) => agent === undefined)) return fromThreads(traceId, source, placed, cuts);
@@ -198,6 +200,7 @@ function fromThreads(traceId: string, source: string, placed: readonly Placed[],
 
 function partsOf(span: TraceSpan, agentId: string): CallParts {
   const {
+    lossyHistory: _lossy,
     recorder: _recorder,
     outcome: _outcome,
     notes: _notes,
@@ -284,6 +287,22 @@ function attachResults(placed: readonly Placed[]): void {
       const result = results.get(tool.id);
       if (result !== undefined && tool.error === undefined) tool.result ??= result;
     }
+  }
+}
+
+function rebuildHistories(placed: readonly Placed[]): void {
+  const histories = new Map<TraceSpan | undefined, Message[]>();
+  for (const { span, agent, parts } of placed) {
+    const history = histories.get(agent);
+    if (history && span.call?.lossyHistory) parts.messages = [...history];
+    const said: Message = { role: "assistant", content: parts.text };
+    if (parts.toolCalls.length > 0) {
+      said.toolCalls = parts.toolCalls.map(({ id, name, arguments: text }) => ({ id, name, arguments: text }));
+    }
+    const answers = parts.toolCalls.map(
+      (tool): Message => ({ role: "tool", content: tool.result ?? tool.error ?? "", toolCallId: tool.id }),
+    );
+    histories.set(agent, [...parts.messages, said, ...answers]);
   }
 }
 

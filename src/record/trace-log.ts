@@ -1,6 +1,7 @@
 /** What a collector received or a file of traces holds, payload by payload, so that a better reader can read it again later. */
 import { z } from "zod";
 import { asObject, asString, asText, type Json } from "../core/json-value.ts";
+import { langfuseToSpans, langfuseTrace } from "./formats/langfuse.ts";
 import { langSmithToSpans, readLangSmithRuns } from "./formats/langsmith.ts";
 import { agentsToSpans, readAgentsItems } from "./formats/openai-agents.ts";
 import { type OtlpSpan, readOtlp } from "./formats/otlp-spans.ts";
@@ -14,6 +15,7 @@ interface TraceFormat<Item> {
   spans(items: readonly Item[]): TraceSpan[];
 }
 
+const single = (payload: unknown): Json[] => [asObject(payload) ?? {}];
 const byTraceId = (item: Json) => asString(item["trace_id"]) ?? asText(item["id"]);
 const format = <Item>(one: TraceFormat<Item>) => one as TraceFormat<unknown>;
 
@@ -25,6 +27,7 @@ const traceFormats = {
     traceOf: byTraceId,
     spans: agentsToSpans,
   }),
+  langfuse: format<Json>({ items: single, traceOf: langfuseTrace, spans: langfuseToSpans }),
 };
 
 /** Formats of traces. */

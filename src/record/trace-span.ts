@@ -14,7 +14,10 @@ export interface TraceSpan {
   startedAt: number;
   endedAt?: number;
   agent?: { name?: string; instructions?: string; tools?: ToolDefinition[]; report?: string };
-  call?: Partial<Omit<RecordedCall, "id" | "runId" | "agent" | "startedAt" | "endedAt">>;
+  call?: Partial<Omit<RecordedCall, "id" | "runId" | "agent" | "startedAt" | "endedAt">> & {
+    /** The format names earlier messages without their text, so the history is put together again from the steps. */
+    lossyHistory?: boolean;
+  };
   tool?: { callId?: string; name: string; arguments?: string; result?: string };
   handoff?: { to: string };
   error?: string;

@@ -53,6 +53,13 @@ const traces: Record<string, (finish: string, parts: Json[]) => unknown> = {
       "gen_ai.output.messages": JSON.stringify([{ role: "assistant", parts: [{ type: "text", content: "A cat" }] }]),
       "gen_ai.response.finish_reasons": [finish],
     }),
+  "the AI SDK's spans": (finish, parts) =>
+    otlp({
+      "ai.operationId": "ai.generateText.doGenerate",
+      "ai.prompt.messages": JSON.stringify([{ role: "user", content: parts }]),
+      "ai.response.text": "A cat",
+      "ai.response.finishReason": finish,
+    }),
   LangSmith: (finish, parts) => [
     {
       id: "r1",
@@ -78,6 +85,22 @@ const traces: Record<string, (finish: string, parts: Json[]) => unknown> = {
       },
     },
   ],
+  Langfuse: (finish, parts) => ({
+    id: "t1",
+    observations: [
+      {
+        id: "o1",
+        traceId: "t1",
+        type: "GENERATION",
+        name: "chat",
+        startTime: times.start,
+        endTime: times.end,
+        input: [{ role: "user", content: parts }],
+        output: { role: "assistant", content: "A cat" },
+        metadata: { finish_reason: finish },
+      },
+    ],
+  }),
   "OpenAI Agents": (finish, parts) => ({
     data: [
       {

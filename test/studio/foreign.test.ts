@@ -8,7 +8,7 @@ import { importFiles } from "../../src/record/import-file.ts";
 import { type BesideView, readBeside } from "../../src/studio/api/beside-reader.ts";
 import { openStudioContext } from "../../src/studio/api/serve-studio.ts";
 
-const traces = ["ai-sdk-7.genai.otlp.json", "langgraph.openinference.otlp.json", "wire.oai.jsonl"];
+const traces = ["ai-sdk-7.genai.otlp.json", "langgraph.openinference.otlp.json", "mastra.otlp.json", "wire.oai.jsonl"];
 
 describe("foreign traces in the studio", () => {
   it("have agents, steps on one clock, and tokens that add up", async () => {

@@ -1,6 +1,6 @@
-/** Messages as tracing conventions write them: GenAI parts, flattened attributes, content events. */
+/** Messages as tracing conventions write them: GenAI parts, the AI SDK's own, flattened attributes, content events. */
 
-import { hasMedia, readChatMessage, readTools } from "../../base/wire/openai-chat.ts";
+import { contentText, hasMedia, readChatMessage, readTools } from "../../base/wire/openai-chat.ts";
 import { readFinish } from "../../base/wire/reply-facts.ts";
 import type { ToolDefinition } from "../../base/wire/wire-api.ts";
 import { asArray, asObject, asString, asText, parseJson } from "../../core/json-value.ts";
@@ -16,7 +16,7 @@ export function readPartMessages(value: unknown): Message[] {
   return asArray(list).flatMap((item) => {
     const raw = asObject(item);
     if (!raw) return [];
-    if (!Array.isArray(raw["parts"])) return readChatMessage(raw) ?? [];
+    if (!Array.isArray(raw["parts"])) return readSdkMessage(raw);
     return fromParts(asString(raw["role"]) ?? "user", raw["parts"]);
   });
 }
@@ -41,6 +41,32 @@ function fromParts(role: string, parts: readonly unknown[]): Message[] {
   }
   if (calls.length > 0) base.toolCalls = calls;
   return answers.length > 0 && base.role !== "assistant" && base.content === "" ? answers : [base, ...answers];
+}
+
+/** The AI SDK's messages: content is text or parts of type text, tool-call, tool-result, reasoning. */
+export function readSdkMessage(raw: Json): Message[] {
+  const content = raw["content"];
+  const parts = asArray(content).map((part) => asObject(part) ?? {});
+  const results = parts.filter((part) => part["type"] === "tool-result");
+  if (results.length > 0) {
+    return results.map((part) => ({
+      role: "tool",
+      content: plainText(asObject(part["output"])?.["value"] ?? part["output"] ?? part["result"]),
+      toolCallId: asString(part["toolCallId"]) ?? "",
+    }));
+  }
+  const kept = parts.filter((part) => part["type"] !== "tool-call" && part["type"] !== "reasoning");
+  const message = readChatMessage({ ...raw, content: Array.isArray(content) ? contentText(kept) : content });
+  if (!message) return [];
+  const calls = parts.filter((part) => part["type"] === "tool-call");
+  if (calls.length > 0) {
+    message.toolCalls = calls.map((part) =>
+      toolCall(part["toolCallId"], part["toolName"], part["input"] ?? part["args"]),
+    );
+  }
+  const reasoning = parts.filter((part) => part["type"] === "reasoning").map((part) => asText(part["text"]));
+  if (reasoning.length > 0) message.reasoning = reasoning.join("");
+  return [message];
 }
 
 /** A tool call with its arguments as text. */

@@ -1,6 +1,7 @@
-/** OTLP spans of agent frameworks to trace spans: GenAI conventions old and new, OpenInference, Ax. */
+/** OTLP spans of agent frameworks to trace spans: GenAI conventions old and new, OpenInference, the AI SDK's two formats, Mastra, Ax. */
 import { cutText } from "../../base/text/cut-text.ts";
 import { asArray, asNumber, asObject, asString, asText, parseJson } from "../../core/json-value.ts";
+import { addTo } from "../recorded-call.ts";
 import { sessionOf, type TraceSpan } from "../trace-span.ts";
 import {
   endAndLosses,
@@ -10,9 +11,12 @@ import {
   readFlattened,
   readInstructions,
   readPartMessages,
+  readSdkMessage,
   replyOf,
+  toolCall,
 } from "./genai-messages.ts";
 import { markGraphAgents } from "./langchain.ts";
+import { mastraSpan } from "./mastra.ts";
 import { openInferenceSpan } from "./openinference.ts";
 import { type OtlpSpan, withLogs } from "./otlp-spans.ts";
 
@@ -21,8 +25,12 @@ const attributeLimit = 128;
 
 export function otlpToSpans(exported: readonly OtlpSpan[]): TraceSpan[] {
   const spans = withLogs(exported);
+  const children = new Map<string, OtlpSpan[]>();
+  for (const span of spans) {
+    if (span.parentId !== undefined) addTo(children, span.parentId, span);
+  }
   const mappedSpans = spans.map((span) => {
-    const mapped: TraceSpan = { ...baseOf(span), ...mapSpan(span) };
+    const mapped: TraceSpan = { ...baseOf(span), ...mapSpan(span, children.get(span.id) ?? []) };
     const cut = cutOf(span) ?? mapped.cut;
     if (cut !== undefined && mapped.kind !== "other" && mapped.kind !== "agent") mapped.cut = cut;
     return mapped;
@@ -32,11 +40,11 @@ export function otlpToSpans(exported: readonly OtlpSpan[]): TraceSpan[] {
   return mappedSpans;
 }
 
-function mapSpan(span: OtlpSpan): Partial<TraceSpan> & { kind: TraceSpan["kind"] } {
+function mapSpan(span: OtlpSpan, children: readonly OtlpSpan[]): Partial<TraceSpan> & { kind: TraceSpan["kind"] } {
   const { attributes } = span;
   if (attributes["openinference.span.kind"] !== undefined) return openInferenceSpan(span);
-  // Mastra's and the AI SDK's older spans leave out a part of what was said, or name it in keys of their own.
-  if ((attributes["mastra.span.type"] ?? attributes["ai.operationId"]) !== undefined) return { kind: "other" };
+  if (attributes["mastra.span.type"] !== undefined) return mastraSpan(span, children);
+  if (attributes["ai.operationId"] !== undefined) return legacyAiSdkSpan(span);
   if (attributes["gen_ai.operation.name"] !== undefined || attributes["gen_ai.system"] !== undefined) {
     return genAiSpan(span);
   }
@@ -143,6 +151,58 @@ function flattenedTools(attributes: Record<string, unknown>) {
   return tools;
 }
 
+function legacyAiSdkSpan(span: OtlpSpan): Partial<TraceSpan> & { kind: TraceSpan["kind"] } {
+  const { attributes } = span;
+  const operation = asText(attributes["ai.operationId"]);
+  if (operation === "ai.toolCall") {
+    const result = attributes["ai.toolCall.result"];
+    return {
+      kind: "tool",
+      tool: {
+        name: asText(attributes["ai.toolCall.name"]),
+        ...idOf(attributes["ai.toolCall.id"]),
+        arguments: asText(attributes["ai.toolCall.args"] ?? attributes["ai.toolCall.input"]),
+        ...(result !== undefined && { result: plainText(result) }),
+      },
+    };
+  }
+  if (!/\.do(?:Generate|Stream)$/.test(operation)) {
+    if (!/^ai\.(?:generate|stream)(?:Text|Object)$/.test(operation)) return { kind: "other" };
+    const name = asString(attributes["ai.telemetry.functionId"]);
+    const instructions = asString(asObject(parseJson(attributes["ai.prompt"]))?.["system"]);
+    return { kind: "agent", agent: { ...(name && { name }), ...(instructions && { instructions }) } };
+  }
+  const messages = asArray(parseJson(attributes["ai.prompt.messages"])).flatMap((item) =>
+    readSdkMessage(asObject(item) ?? {}),
+  );
+  const calls = asArray(parseJson(attributes["ai.response.toolCalls"])).map((item) => {
+    const raw = asObject(item) ?? {};
+    return toolCall(raw["toolCallId"], raw["toolName"], raw["input"] ?? raw["args"]);
+  });
+  const responseId = asString(attributes["ai.response.id"]) ?? asString(attributes["gen_ai.response.id"]);
+  const reasoning = asString(attributes["ai.response.reasoning"]);
+  const cached = asNumber(attributes["ai.usage.cachedInputTokens"]);
+  return {
+    kind: "model",
+    call: {
+      messages,
+      text: asText(attributes["ai.response.text"]),
+      ...(reasoning && { reasoning }),
+      toolCalls: calls,
+      ...endAndLosses(
+        attributes["ai.response.finishReason"] ?? attributes["gen_ai.response.finish_reasons"],
+        attributes["ai.prompt.messages"],
+      ),
+      tools: readDefinitions(attributes["ai.prompt.tools"]) ?? [],
+      model: asString(attributes["ai.response.model"]) ?? asString(attributes["ai.model.id"]),
+      promptTokens: asNumber(attributes["ai.usage.inputTokens"] ?? attributes["ai.usage.promptTokens"]) ?? 0,
+      completionTokens: asNumber(attributes["ai.usage.outputTokens"] ?? attributes["ai.usage.completionTokens"]) ?? 0,
+      ...(cached !== undefined && { cachedTokens: cached }),
+      ...(responseId && { responseId }),
+    },
+  };
+}
+
 function firstNonEmpty<T>(...lists: T[][]): T[] {
   return lists.find((list) => list.length > 0) ?? [];
 }
@@ -152,7 +212,8 @@ function idOf(value: unknown): { callId?: string } {
   return id ? { callId: id } : {};
 }
 
-const jsonKeys = /^(?:gen_ai\.(?:input|output)\.messages|gen_ai\.tool\.definitions)$/;
+const jsonKeys =
+  /^(?:gen_ai\.(?:input|output)\.messages|gen_ai\.tool\.definitions|ai\.prompt\.messages|ai\.response\.toolCalls|mastra\.model_step\.(?:input|output))$/;
 
 /** Why this span has lost text on its way, if it has. */
 function cutOf(span: OtlpSpan): string | undefined {
