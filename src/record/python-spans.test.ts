@@ -131,6 +131,39 @@ describe("a trace beside the recorded calls", () => {
     assert.deepEqual([group?.runs[0]?.source, group?.runs[0]?.answer], ["collector+wire", "Five days carry over."]);
   });
 
+  it("goes by the traces where equal tasks ran at once and their agents could be of either", () => {
+    const begin = [{ role: "system", content: "You are the manager." }, user("How high is the tower?")];
+    const inquire = (id: string) => toolCalls([id, "search_agent", '{"input":"Find the height of the tower"}']);
+    const find = [{ role: "system", content: "You are the search agent." }, user("Find the height of the tower")];
+    const answered = (id: string) => [...begin, { role: "assistant", content: "", tool_calls: inquire(id) }, { role: "tool", tool_call_id: id, content: "It is 90 m high." }]; // biome-ignore format: one history
+    const both = [
+      ...["a1", "b1"].map((id) => chat(begin, { content: "", tool_calls: inquire(id) }, "tool_calls")),
+      ...["a1", "b1"].map(() => chat(find, { content: "It is 90 m high." })),
+      ...["a1", "b1"].map((id) => chat(answered(id), { content: "90 m" })),
+    ].map((one) => exchangeToCall(one)!);
+    // The second search agent was the first manager's.
+    const spans = [[0, 3, 4], [1, 2, 5]].flatMap(([first, search, last], task): TraceSpan[] => {
+      const [manager, agent] = [`manager ${task}`, `search ${task}`];
+      const span = (index: number, parentId: string): TraceSpan => {
+        const { startedAt, endedAt, text, toolCalls, responseId } = both[index]!;
+        return { id: `m${index}`, parentId, traceId: `t${task}`, name: "chat", kind: "model", startedAt, endedAt, call: { text, toolCalls, responseId } };
+      };
+      return [
+        { id: manager, traceId: `t${task}`, name: "manager", kind: "agent", startedAt: 0, agent: { name: "manager" } },
+        { id: `tool ${task}`, parentId: manager, traceId: `t${task}`, name: "search_agent", kind: "tool", startedAt: both[search!]!.startedAt, tool: { name: "search_agent", arguments: '{"input":"Find the height of the tower"}', result: "It is 90 m high." } },
+        { id: agent, parentId: `tool ${task}`, traceId: `t${task}`, name: "search_agent", kind: "agent", startedAt: both[search!]!.startedAt, agent: { name: "search_agent" } },
+        span(first!, manager), span(search!, agent), span(last!, manager),
+      ];
+    }); // biome-ignore format: one span a line
+    const left = new Set(both);
+    const runs = traceGroups(spans, "collector", left).flatMap((group) => group.runs);
+    assert.equal(left.size, 0);
+    assert.deepEqual(
+      runs.map((run) => [run.source, run.steps.length, run.answer, refusedForTraining(run)]),
+      [0, 1].map(() => ["collector+wire", 3, "90 m", null]),
+    );
+  });
+
   for (const [what, indexes] of [
     ["a trace of only some of the calls", [1]],
     ["a trace with a call that was not recorded", [0, 1, 2]],

@@ -25,7 +25,7 @@ export function traceGroups(
   for (const span of spans) {
     addTo(traces, span.traceId, span);
   }
-  const find = wireIndex(wire);
+  const find = wireIndex(wire, new Set(spans.flatMap(({ call }) => (call ? keysOf(call) : []))));
   const groups = [...traces].map(([traceId, own]) => {
     const calls: RecordedCall[] = [];
     const runs = traceToRuns(traceId, own, source, find, (call) => {
@@ -82,17 +82,18 @@ function threadOf({ id, steps, messages, agents }: TeamRun): Thread {
 /** Finds the recorded calls of a trace; none where trace and recording hold only a part of each other. */
 type FindWire = (calls: readonly CallParts[]) => ReadonlyMap<CallParts, RecordedCall> | "parts";
 
-function wireIndex(wire: ReadonlySet<RecordedCall>): FindWire {
+/** What trace and wire both know a call by. */
+function keysOf({ responseId, toolCalls = [] }: Partial<Pick<RecordedCall, "responseId" | "toolCalls">>): string[] {
+  const tools = toolCalls.flatMap(({ id }) => (id ? [`tool ${id}`] : []));
+  return responseId ? [`response ${responseId}`, ...tools] : tools;
+}
+
+function wireIndex(wire: ReadonlySet<RecordedCall>, traced: ReadonlySet<string>): FindWire {
   const index = new Map<string, RecordedCall[]>();
-  for (const call of wire) {
-    if (call.responseId) addTo(index, `response ${call.responseId}`, call);
-    for (const tool of call.toolCalls) if (tool.id) addTo(index, `tool ${tool.id}`, call);
-  }
-  let familyOf: Map<string, readonly RecordedCall[]> | undefined;
+  for (const call of wire) for (const key of keysOf(call)) addTo(index, key, call);
+  let familyOf: Map<string, RunGroup> | undefined;
   const one = (parts: CallParts, used: ReadonlySet<RecordedCall>) => {
-    const keys = parts.toolCalls.map((tool) => `tool ${tool.id}`);
-    if (parts.responseId !== undefined) keys.unshift(`response ${parts.responseId}`);
-    for (const key of keys) {
+    for (const key of keysOf(parts)) {
       // Each call of the wire is used once: some servers give several answers the same id.
       const free = (index.get(key) ?? []).filter((call) => wire.has(call) && !used.has(call));
       const found = free.find((call) => call.text === parts.text) ?? free[0];
@@ -110,10 +111,18 @@ function wireIndex(wire: ReadonlySet<RecordedCall>): FindWire {
     }
     if (found.size === 0) return found;
     familyOf ??= new Map(
-      callGroups([...wire], "proxy").flatMap(({ calls: family }) => family.map(({ id }) => [id, family] as const)),
+      callGroups([...wire], "proxy").flatMap((family) => family.calls.map(({ id }) => [id, family] as const)),
     );
     const ids = new Set([...used].map(({ id }) => id));
-    const isWhole = [...ids].every((id) => familyOf!.get(id)?.every((call) => ids.has(call.id)) ?? true);
+    // Equal tasks at once are told apart by content and time only in part: traces that hold all of them know better.
+    const isGuessed = ({ runs, calls: family }: RunGroup) =>
+      family.length <= ids.size &&
+      runs.some(({ agents }) => agents.some((agent) => agent.ambiguousLink)) &&
+      family.every((call) => keysOf(call).some((key) => traced.has(key)));
+    const isWhole = [...ids].every((id) => {
+      const family = familyOf!.get(id);
+      return !family || family.calls.every((call) => ids.has(call.id)) || isGuessed(family);
+    });
     return isWhole && calls.every((parts) => found.has(parts) || parts.error !== undefined) ? found : "parts";
   };
 }
