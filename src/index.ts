@@ -72,7 +72,7 @@ export { defineProfile } from "./language/profile.ts";
 export { builtInProfiles, codeProfile, mhqaProfile, webProfile } from "./language/profiles.ts";
 export { systemPrompt } from "./language/system-prompt.ts";
 export type { KnownTool } from "./language/with-tools.ts";
-export type { DistillReport } from "./report/distill-report.ts";
+export type { DistillReport } from "./report/distill-text.ts";
 export type {
   Comparison,
   ComparisonRow,

@@ -22,8 +22,8 @@ import { decodeOtlp, decodeOtlpLogs } from "../src/record/collector/otlp-protobu
 import { importFiles } from "../src/record/import-file.ts";
 import { readAnswer } from "../src/record/read-answer.ts";
 import { redactResponse } from "../src/record/redact-response.ts";
-import { alignMoves } from "../src/studio/api/align-moves.ts";
 import { chainView } from "../src/studio/api/chain-view.ts";
+import { alignMoves } from "../src/studio/api/compare-reader.ts";
 import { tokenizerFromJson } from "../src/tokenizers/load-tokenizer.ts";
 import { grows } from "./fixtures/grows.ts";
 import { writeRequest } from "./fixtures/wire-requests.ts";

@@ -10,8 +10,8 @@ import { readModelUse } from "../src/base/files/model-use-file.ts";
 import { runChain } from "../src/chain/run-chain.ts";
 import { openFolder } from "../src/cli/open-model.ts";
 import { createWorld } from "../src/lab/create-world.ts";
+import { labToolsByTask } from "../src/lab/memory-lab-tools.ts";
 import { labProfile } from "../src/lab/profile.ts";
-import { labToolsByTask } from "../src/lab/tools-by-task.ts";
 import { worldTasks } from "../src/lab/world-tasks.ts";
 
 const cli = join(import.meta.dirname, "../src/cli/main.ts");

@@ -6,10 +6,13 @@
 import { existsSync, readFileSync } from "node:fs";
 import { basename } from "node:path";
 import { loadModule } from "../base/files/load-module.ts";
-import { readAllJsonl } from "../base/files/read-jsonl.ts";
+import { jsonlJournal } from "../base/files/open-jsonl.ts";
+import { readAllJsonl, readJsonl } from "../base/files/read-jsonl.ts";
+import { openWorkspace } from "../base/files/workspace.ts";
 import { replayedTools } from "../chain/replayed-tools.ts";
 import { type ToolSet, toolsByName } from "../chain/tool-set.ts";
 import { UsageError } from "../core/errors.ts";
+import type { Journal } from "../core/journal.ts";
 import { teamRunSchema } from "../core/team-run.ts";
 import type { Tool } from "../core/tool.ts";
 import { openaiCompatible } from "../models/openai-compatible.ts";
@@ -20,16 +23,23 @@ import { pageFetcher } from "../tools/crawl/fetch-page.ts";
 import { politeFetch } from "../tools/crawl/polite-fetch.ts";
 import { summarisePage } from "../tools/crawl/summarise-page.ts";
 import { indexCorpus, isIndexOf } from "../tools/local-index/index-corpus.ts";
-import { documentFetch } from "../tools/local-index/open-index.ts";
+import { documentFetch, type LocalIndex, openIndex } from "../tools/local-index/open-index.ts";
 import { connectMcp } from "../tools/mcp/connect-mcp.ts";
 import { chooseSandbox } from "../tools/sandbox/choose-sandbox.ts";
 import { benchmarkBlocklist, blocklist } from "../tools/search/blocklist.ts";
-import { webSearch } from "../tools/search/web-search.ts";
+import { cachedSearch, type SearchRecord } from "../tools/search/cached-search.ts";
+import { indexProvider } from "../tools/search/index-provider.ts";
+import {
+  type WebProviderName,
+  webProviderFromEnvironment,
+  webProviderNames,
+  webProviderVariables,
+} from "../tools/search/web-providers.ts";
+import { type SearchProvider, webSearch } from "../tools/search/web-search.ts";
 import { indexRetriever, retrievalClient, wikiSearch } from "../tools/search/wiki-search.ts";
 import { visualInspector } from "../tools/visual-inspector.ts";
 import { parseFaultPlan, withFaults } from "../tools/with-faults.ts";
 import { documentIndexFolder } from "./document-index.ts";
-import { openOnce, openSearchProvider } from "./open-search.ts";
 import type { Session } from "./session.ts";
 import type { Section } from "./settings/index.ts";
 
@@ -205,4 +215,57 @@ function readBlocklist(rules: readonly string[]) {
       return existsSync(rule) ? readFileSync(rule, "utf8").split("\n") : [rule];
     }),
   );
+}
+
+type OpenedSearch = { provider: SearchProvider; detail: string } | { detail: string; remedy: string };
+
+/** Opens the index, or the service that is set up, behind the cache. */
+async function openSearchProvider(settings: Section<"tools">, session: Session): Promise<OpenedSearch> {
+  const { search, index: folder, replaySearches: replay } = settings;
+  if (search === "index" || (search === undefined && folder)) {
+    if (!folder) throw new UsageError("--search index needs --index <folder>; build one with: coa index build");
+    const index = await openOnce(folder, session);
+    return { provider: indexProvider(index), detail: `index ${folder}, ${index.size} passages` };
+  }
+  if (search !== undefined && !webProviderNames.includes(search as WebProviderName))
+    throw new UsageError(`--search is one of ${webProviderNames.join(", ")}, index; not "${search}"`);
+  const provider =
+    replay && search
+      ? { name: search, search: () => Promise.reject(new Error("a replay never asks")) }
+      : webProviderFromEnvironment(process.env, search as WebProviderName | undefined);
+  if (!provider) {
+    const variables = webProviderVariables();
+    return {
+      detail: "no search service",
+      remedy: `set one of ${variables.join(", ")}, or give --docs <folder> or --index <folder>`,
+    };
+  }
+  const file = settings.searchCache ?? (await openWorkspace()).path("cache", "search.jsonl");
+  const journal = session.closeAtEnd(replay ? readOnly(file) : await writable(file));
+  const cached = cachedSearch(provider, { journal, mode: replay ? "replay" : "use" });
+  return { provider: cached, detail: `${provider.name}${replay ? ", from the cache alone" : ""}` };
+}
+
+const opened = new WeakMap<Session, Map<string, Promise<LocalIndex>>>();
+
+/** An index that several tools share: opened by the first of them. */
+function openOnce(folder: string, session: Session): Promise<LocalIndex> {
+  const ofSession = opened.get(session) ?? new Map<string, Promise<LocalIndex>>();
+  opened.set(session, ofSession);
+  const opening = ofSession.get(folder) ?? openIndex(folder).then((index) => session.closeAtEnd(index));
+  ofSession.set(folder, opening);
+  return opening;
+}
+
+/** The cache file; when another process is writing to it, what it holds can still be used. */
+async function writable(file: string): Promise<Journal<SearchRecord>> {
+  try {
+    return await jsonlJournal<SearchRecord>(file);
+  } catch {
+    return readOnly(file);
+  }
+}
+
+function readOnly(file: string): Journal<SearchRecord> {
+  return { read: () => readJsonl<SearchRecord>(file), append: async () => {}, close: async () => {} };
 }

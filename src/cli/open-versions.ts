@@ -3,10 +3,18 @@ import { existsSync } from "node:fs";
 import { relative } from "node:path";
 import { openWorkspace } from "../base/files/workspace.ts";
 import { UsageError } from "../core/errors.ts";
+import { fingerprint } from "../core/fingerprint.ts";
+import { defineTask } from "../core/task.ts";
+import { modelFingerprint } from "../engines/embedded/files/model-fingerprint.ts";
+import { openaiCompatible } from "../models/openai-compatible.ts";
 import type { ChainHandlerOptions } from "../serve/chain-handler.ts";
+import type { OldSystemOptions } from "../serve/old-system.ts";
+import { openAudit } from "../switch/audit.ts";
+import { readCascade } from "../switch/cascade.ts";
 import { openConversations } from "../switch/conversations.ts";
+import { shareOf } from "./commands/cascade-fit.ts";
+import { openGrader } from "./commands/eval-grading.ts";
 import { type OpenChain, openChain } from "./open-chain.ts";
-import { openCascade } from "./open-old-system.ts";
 import type { Session } from "./session.ts";
 import type { Settings } from "./settings/index.ts";
 
@@ -50,6 +58,55 @@ export async function openVersions(
         const cascade = await openCascade(settings, folder, session);
         return { model, profile, toolsOf, defaults: defaults(chain), ...cascade };
       },
+    },
+  };
+}
+
+/** Opens what the settings name, if they name one. The key is OPENAI_API_KEY. */
+export async function openOldSystem(
+  settings: Settings<"serve" | "judge" | "grader">,
+  session: Session,
+): Promise<OldSystemOptions> {
+  const { shadow, fallback, oldModel } = settings.serve;
+  const named = shadow ?? fallback;
+  if (named === undefined) return {};
+  if (shadow !== undefined && fallback !== undefined)
+    throw new UsageError("--shadow answers every request, so --fallback would never be asked: give one of them");
+  const where = /^https?:/.test(named) ? { baseURL: named, model: oldModel } : { model: named };
+  const old = session.closeAtEnd(openaiCompatible(where));
+  const kind = settings.judge.model === undefined ? "qa" : "judge";
+  const { grader } = await openGrader(settings, session, [defineTask({ id: "shadow", question: "?", kind })]);
+  const agree: OldSystemOptions["agree"] = async ({ id, question }, answer, ours) =>
+    (await grader(defineTask({ id, question, answers: [answer], kind }), ours)).correct;
+  return { ...(fallback === undefined ? { shadow: old } : { fallback: old }), agree };
+}
+
+/** The cascade of a model's folder, with its audit; the promise is for these weights and this temperature alone. */
+export async function openCascade(
+  { serve, model }: Settings<"serve" | "model">,
+  folder: string | undefined,
+  session: Session,
+): Promise<Pick<OldSystemOptions, "cascade">> {
+  if (!serve.cascade) return {};
+  const cascade = folder === undefined ? undefined : await readCascade(folder);
+  if (!cascade || folder === undefined)
+    throw new UsageError("the model's folder has no cascade.json: fit one with coa cascade fit");
+  if ((await modelFingerprint(folder)) !== cascade.model)
+    throw new UsageError(`the cascade in ${folder} was fitted for other weights: fit it again`);
+  if (model.temperature !== cascade.temperature)
+    throw new UsageError(`the cascade was fitted at temperature ${cascade.temperature}: serve with --temperature ${cascade.temperature}`); // biome-ignore format: one refusal
+  const name = fingerprint(JSON.stringify(cascade));
+  const file = (await openWorkspace()).path("switch", "audit.jsonl");
+  const audit = session.closeAtEnd(await openAudit(cascade, { name, share: shareOf(serve.audit, "--audit"), file }));
+  return {
+    cascade: {
+      cascade,
+      audit,
+      name,
+      whenDown: serve.whenDown,
+      perHour: serve.maxEscalations,
+      onAlert: ({ kind, audited, differing, bound }) =>
+        session.note(`ALERT: of ${audited} audited answers ${differing} differ from the old system, the promise allows ${(100 * bound).toFixed(1)} %: questions of the kind "${kind}" now go to the old system`), // biome-ignore format: one sentence
     },
   };
 }

@@ -2,7 +2,7 @@
  * What a distillation did, as data: how many chains entered and left each stage and why, what they cost before and after,
  * what they look like, and everything that was broken. Made from the journal of outcomes alone.
  */
-import type { DistillReport, DroppedSample, TokenReport } from "../report/distill-report.ts";
+import type { DistillReport, DroppedSample, TokenReport } from "../report/distill-text.ts";
 import type { ChainFacts, RecordOutcome } from "./judge-record.ts";
 
 /** One line of the journal: what became of one input line. */

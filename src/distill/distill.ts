@@ -16,7 +16,7 @@ import type { FilterDecision } from "../core/chain-marks.ts";
 import { CoaError, messageOf } from "../core/errors.ts";
 import type { OnProgress } from "../core/events.ts";
 import type { Trajectory } from "../core/trajectory.ts";
-import type { DistillReport, DroppedSample } from "../report/distill-report.ts";
+import type { DistillReport, DroppedSample } from "../report/distill-text.ts";
 import { type DistillConfig, type DistillPlugins, lateStage, loadPlugins, recordStages } from "./distill-config.ts";
 import { type OutcomeRecord, reportTally, type Tally } from "./distill-report.ts";
 import { judgeLines } from "./judge-lines.ts";

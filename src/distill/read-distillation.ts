@@ -4,7 +4,7 @@ import { readJsonIfThere } from "../base/files/read-json.ts";
 import { readJsonl } from "../base/files/read-jsonl.ts";
 import { UsageError } from "../core/errors.ts";
 import { readTrajectory, type Trajectory } from "../core/trajectory.ts";
-import type { DistillReport, DroppedSample } from "../report/distill-report.ts";
+import type { DistillReport, DroppedSample } from "../report/distill-text.ts";
 import type { OutcomeRecord } from "./distill-report.ts";
 
 export async function readReport(folder: string): Promise<DistillReport> {

@@ -10,6 +10,5 @@ export {
   type SpecialistOptions,
   scriptedSpecialists,
 } from "./scripted-specialists.ts";
-export { memoryFetch } from "./world-fetch.ts";
-export { worldDocuments } from "./world-pages.ts";
+export { memoryFetch, worldDocuments } from "./world-pages.ts";
 export { type WorldTaskOptions, worldTasks } from "./world-tasks.ts";

@@ -9,8 +9,7 @@ import { pageFetcher } from "../tools/crawl/fetch-page.ts";
 import { compactTools } from "./compact-tools.ts";
 import type { World } from "./create-world.ts";
 import { labSearch } from "./memory-lab-tools.ts";
-import { servedFetch } from "./world-fetch.ts";
-import { htmlAt } from "./world-pages.ts";
+import { htmlAt, servedFetch } from "./world-pages.ts";
 
 export interface LabTools {
   tools: Tool[];

@@ -9,9 +9,14 @@
 
 import { seededRandom } from "../base/work/random.ts";
 import type { ChatRequest } from "../core/model.ts";
-import { scriptedReflector, scriptedVerifier } from "./scripted-judges.ts";
 import { scriptedManager } from "./scripted-manager.ts";
-import { scriptedCodeAgent, scriptedReader, scriptedSearchAgent } from "./scripted-workers.ts";
+import {
+  scriptedCodeAgent,
+  scriptedReader,
+  scriptedReflector,
+  scriptedSearchAgent,
+  scriptedVerifier,
+} from "./scripted-workers.ts";
 import { misread, type Understood, understandQuestion } from "./understand-question.ts";
 
 /** Plays one role: a function from what a model would see to what a model would say. */

@@ -4,7 +4,8 @@ import type { ChatRequest } from "../core/model.ts";
 import { teamRequestIn } from "../language/team-moves.ts";
 import { relationNamed, statedDoubt, statedKind, statedValue } from "./relations.ts";
 import type { Played } from "./scripted-specialists.ts";
-import { ownResults, ownTask } from "./transcript.ts";
+import { type Evidence, evidenceIn, newestReport, ownResults, ownTask, questionIn } from "./transcript.ts";
+import { bothValues, kindsAt, type LookUp, lookUpsOf, type Understood } from "./understand-question.ts";
 
 /** Sub-tasks as the scripted manager words them. */
 export const wording = {
@@ -41,7 +42,7 @@ export function scriptedSearchAgent({ messages }: ChatRequest): Played {
 }
 
 /** The links of a search result: `1. [title](address)`, or `1. title address` where it is written short. */
-export function linksIn(text: string): { title: string; url: string }[] {
+function linksIn(text: string): { title: string; url: string }[] {
   const links = text.matchAll(/^\s*\d+\. (?:\[([^\]]+)\]\(([^)\s]+)\)|(.+?) (https?:\S+))/gm);
   return [...links].map((link) => ({ title: (link[1] ?? link[3])!, url: (link[2] ?? link[4])! }));
 }
@@ -103,4 +104,132 @@ export function pagesTitled(report: string, title: string): FoundPage[] {
 export function planAsked(messages: readonly Message[]): boolean {
   const last = messages.at(-1);
   return last?.role === "user" && teamRequestIn(last.content)?.move === "plan";
+}
+
+/*
+ * The scripted reflector and verifier. The reflector looks at the newest report. The verifier goes through the evidence
+ * again from the beginning: is every page about the thing that the question means (its name and its kind), does it give
+ * the value, was the right thing computed from the right numbers, and is the proposal their result? Both see only what
+ * was gathered; neither knows the gold answer.
+ */
+
+/** Rates the work: poor when a page did not give what was wanted, the newest or, of several read at once, the one it is asked about. */
+export function scriptedReflector({ messages }: ChatRequest): Played {
+  const asked = messages.findLast(({ role }) => role === "user")?.content ?? "";
+  const failed = /(?:^|\. )No (.+) on this page: (.+)\.$/.exec(asked) ?? missing.exec(newestReport(messages));
+  return {
+    reasoning: failed ? `no ${failed[1]}, ${failed[2]}` : "all in order",
+    text: [
+      "information_conflict : Good",
+      `tool_effectiveness : ${failed ? "Poor" : "Good"}`,
+      "trajectory_monitoring : Good",
+    ].join("\n"),
+  };
+}
+
+const missing = /^No (.+) on this page: (.+)\.$/;
+
+interface Verdict {
+  score: number;
+  reason: string;
+}
+
+/** Checks the proposal against the evidence, given how the question is read. */
+export function scriptedVerifier(request: ChatRequest, understand: (question: string) => Understood | null): Played {
+  const question = questionIn(request.messages);
+  const understood = question === null ? null : understand(question);
+  const asked = request.messages.findLast(
+    (message) => message.role === "user" && message.content.includes("Proposed answer: "),
+  );
+  const proposal = /^Proposed answer: (.+)$/m.exec(asked?.content ?? "")?.[1] ?? "";
+  const verdict = understood
+    ? check(understood, evidenceIn(request.messages), proposal)
+    : { score: 1, reason: "not understood" };
+  return { reasoning: verdict.reason, text: `The score this time is:${verdict.score}` };
+}
+
+function check(understood: Understood, evidence: readonly Evidence[], proposal: string): Verdict {
+  const pages = evidence.filter((one) => one.tool === "crawl_page").map((one) => one.output);
+  if (understood.kind === "look-up") {
+    const read = readAgain(understood.lookUp, pages);
+    if (read.value !== null && read.value !== proposal) return { score: 1, reason: `the page says ${read.value}` };
+    if (read.value === null) return { score: 2, reason: read.reason };
+    return doubted([read], evidence) ?? { score: 4, reason: read.reason };
+  }
+  const parts = readParts(understood, pages);
+  if (parts.missing !== undefined) return { score: 2, reason: parts.missing };
+  const doubt = doubted(parts.read, evidence);
+  if (doubt && doubt.score < 3) return doubt;
+  if (understood.kind === "both") {
+    const values = bothValues(parts.values);
+    if (values !== proposal) return { score: 1, reason: `the pages say ${values}` };
+    return doubt ?? { score: 4, reason: "both fit" };
+  }
+  const run = evidence.findLast((one) => one.tool === "code");
+  if (!run) return { score: 1, reason: "nothing was computed" };
+  const expression =
+    understood.kind === "compute" ? understood.expression : parts.values.join(` ${understood.operator} `);
+  const { code = "" } = JSON.parse(run.input) as { code?: string };
+  if (code !== `print(${expression})`) return { score: 2, reason: "the numbers do not fit" };
+  if (printedNumber(run.output) !== proposal) return { score: 1, reason: "not what was computed" };
+  return doubt ?? { score: 4, reason: "the numbers fit" };
+}
+
+/**
+ * What to do with values from pages that can't be trusted: while a page of that title is unread the answer is not
+ * accepted, and where it is the only one the score stays below the best.
+ */
+function doubted(read: readonly ReadAgain[], evidence: readonly Evidence[]): Verdict | null {
+  const opened = evidence.filter((one) => one.tool === "crawl_page").map((one) => one.input);
+  const found = evidence.filter((one) => one.tool === "web_search").flatMap((one) => linksIn(one.output));
+  let worst: Verdict | null = null;
+  for (const { doubt, subject } of read) {
+    if (!doubt) continue;
+    const unread = found.some(
+      ({ title, url }) => title === subject && !opened.some((input) => input.includes(`"${url}"`)),
+    );
+    if (unread) return { score: 2, reason: `the page is ${doubt}: try another` };
+    worst = { score: 3, reason: `the only page is ${doubt}` };
+  }
+  return worst;
+}
+
+/** The values of all walks of a question, or why one of them is not known. */
+function readParts(understood: Understood, pages: readonly string[]) {
+  const read = lookUpsOf(understood).map((part) => readAgain(part, pages));
+  const missing = read.find(({ value }) => value === null)?.reason;
+  return { read, values: read.flatMap(({ value }) => value ?? []), missing };
+}
+
+interface ReadAgain {
+  value: string | null;
+  reason: string;
+  /** What the value was read of, and why its page can't be trusted. */
+  subject: string;
+  doubt: string | null;
+}
+
+/** Walks the pages again; a value of null means that some page was not about what it should be. */
+function readAgain(lookUp: LookUp, pages: readonly string[]): ReadAgain {
+  let subject = lookUp.entity;
+  let reason = "no page was read";
+  let last: Pick<ReadAgain, "subject" | "doubt"> = { subject, doubt: null };
+  for (const [step, name] of lookUp.relations.entries()) {
+    const expected = kindsAt(lookUp, step);
+    const relation = relationNamed(name)!;
+    const about = pages
+      .map((page) => ({ page, stated: statedKind(page) }))
+      .filter(({ page, stated }) => stated?.subject === subject && statedValue(page, relation) !== null);
+    const fitting = about.filter(({ stated }) => expected.includes(stated!.kind));
+    const right = fitting.findLast(({ page }) => statedDoubt(page) === null) ?? fitting.at(-1);
+    if (!right) {
+      const wrong = about.at(-1)?.stated;
+      return { ...last, value: null, reason: wrong ? `${subject} is a ${wrong.word}: not a ${expected[0]}` : reason };
+    }
+    // Only numbers are ever wrong on a page that can't be trusted.
+    last = { subject, doubt: typeof relation.value === "object" ? statedDoubt(right.page) : null };
+    reason = `${subject} is a ${right.stated!.word}: fits`;
+    subject = statedValue(right.page, relation)!;
+  }
+  return { ...last, value: subject, reason };
 }

@@ -4,8 +4,16 @@ import { createWorld, type World } from "./create-world.ts";
 import { numberSplit, ownWords, seedCount } from "./names.ts";
 import { serveWorld } from "./real-lab-tools.ts";
 import { relationNamed, statedKind, statedValue } from "./relations.ts";
-import { memoryFetch, servedFetch } from "./world-fetch.ts";
-import { htmlAt, labBase, pageHtml, pageSentences, pageUrl, worldDocuments } from "./world-pages.ts";
+import {
+  htmlAt,
+  labBase,
+  memoryFetch,
+  pageHtml,
+  pageSentences,
+  pageUrl,
+  servedFetch,
+  worldDocuments,
+} from "./world-pages.ts";
 import { families, worldTasks } from "./world-tasks.ts";
 
 /** Everything a world shows, as bytes. */

@@ -12,11 +12,11 @@ import { worldTasks } from "../../lab/world-tasks.ts";
 import { chatOf, openBestOf } from "../choose-best.ts";
 import { defineCommand } from "../command.ts";
 import { type OpenChain, openChain } from "../open-chain.ts";
-import { priceOf } from "../prices.ts";
 import { chainSummary, renderChain } from "../render-chain.ts";
 import type { Session } from "../session.ts";
 import { text, toggle, whole } from "../setting.ts";
 import type { Section, Settings } from "../settings/index.ts";
+import { priceOf } from "../spending.ts";
 
 export default defineCommand({
   summary:

@@ -26,9 +26,9 @@ import { withoutUrls } from "../../tools/search/blocklist.ts";
 import { faultWords, parseFaultPlan } from "../../tools/with-faults.ts";
 import { openBestOf } from "../choose-best.ts";
 import { type OpenChain, openChain } from "../open-chain.ts";
-import { priceOf } from "../prices.ts";
 import type { Session } from "../session.ts";
 import { changedSettings, type Section, type Settings } from "../settings/index.ts";
+import { priceOf } from "../spending.ts";
 
 export const systemSections = ["model", "chain", "tools", "team", "choose", "limits", "spending"] as const;
 

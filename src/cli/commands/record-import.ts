@@ -9,8 +9,8 @@ import { importFormats } from "../../record/import-file.ts";
 import { priceRun, type RunSummary, runTree, summariseRun } from "../../record/run-summary.ts";
 import { refusedForTraining } from "../../record/trainable.ts";
 import { defineCommand, existingFiles } from "../command.ts";
-import { pricesOf } from "../prices.ts";
 import { text, toggle } from "../setting.ts";
+import { pricesOf } from "../spending.ts";
 import { importTraces } from "../trace-files.ts";
 import { recordingsFolder } from "./record-options.ts";
 

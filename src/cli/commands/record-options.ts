@@ -2,8 +2,8 @@
 import { openWorkspace } from "../../base/files/workspace.ts";
 import { UsageError } from "../../core/errors.ts";
 import type { BudgetLimits, BudgetOptions } from "../../record/budget.ts";
-import { pricesOf } from "../prices.ts";
 import type { Settings } from "../settings/index.ts";
+import { pricesOf } from "../spending.ts";
 
 /** The budget that the settings describe; undefined if they set no limit. */
 export function budgetOf({ record, spending }: Settings<"record" | "spending">): BudgetOptions | undefined {

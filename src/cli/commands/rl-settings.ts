@@ -1,14 +1,15 @@
 /** The section `train` as options of `trainRl`. */
 import { seededRandom } from "../../base/work/random.ts";
 import { UsageError } from "../../core/errors.ts";
-import type { Reward } from "../../core/grader.ts";
+import type { Grader, Reward } from "../../core/grader.ts";
+import type { Profile } from "../../core/profile.ts";
 import type { Task } from "../../core/task.ts";
 import type { Tokenizer } from "../../core/tokenizer.ts";
 import type { Tool } from "../../core/tool.ts";
 import type { Trajectory } from "../../core/trajectory.ts";
 import { openDataset } from "../../dataset/dataset-folder.ts";
 import { trajectoryToExample } from "../../dataset/trajectory-to-example.ts";
-import type { Profile } from "../../language/profile.ts";
+import { outcomeReward } from "../../graders/reward.ts";
 import type { FaultPlan } from "../../tools/with-faults.ts";
 import { type Credit, fromFirstFault, sharedPrefix } from "../../train/credit.ts";
 import { fixedExamples } from "../../train/example-source.ts";
@@ -18,9 +19,8 @@ import { judged } from "../../train/run-rollout.ts";
 import type { ContextStage } from "../../train/schedule.ts";
 import type { RlResult } from "../../train/train-rl.ts";
 import type { TrainEngine } from "../open-train-engine.ts";
-import { assertFits, readExamples } from "../read-examples.ts";
 import type { Section } from "../settings/index.ts";
-import { optimizerOf } from "./train-options.ts";
+import { assertFits, optimizerOf, readExamples } from "./train-options.ts";
 
 type TrainSettings = Section<"train">;
 
@@ -135,4 +135,10 @@ export function nothingLearned(
   return credit === "whole"
     ? "Every group of rollouts was all right or all wrong, so nothing was learned: choose tasks in between (coa tasks select), or more --samples."
     : "No group had both a right and a wrong rollout after a fault, so nothing was learned: give more faults, or more --samples.";
+}
+
+export function rewardOf(settings: Section<"reward">, grader: Grader, profile: Profile): Reward {
+  const { formatFactor: rule, overlongTokens: tokens, overlong: how } = settings;
+  const format = rule === undefined ? undefined : rule === "strict" ? { rule, profile } : { rule };
+  return outcomeReward(grader, { format, overlong: tokens === undefined ? undefined : { tokens, how } });
 }

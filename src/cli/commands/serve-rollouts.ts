@@ -14,10 +14,10 @@ import { chainOf, type RolloutChain } from "../../train/workers/worker-protocol.
 import { defineCommand } from "../command.ts";
 import { findModel } from "../find-model.ts";
 import { type OpenWork, openWork } from "../open-chain.ts";
-import { rewardOf } from "../reward-of.ts";
 import { portOptions, runServer } from "../serve-flags.ts";
 import { text } from "../setting.ts";
 import { openGrader } from "./eval-grading.ts";
+import { rewardOf } from "./rl-settings.ts";
 
 const examples = [
   "coa serve rollouts --model Qwen2.5-7B --profile web --search serper --port 4245",

@@ -5,10 +5,9 @@ import { openKeptChains } from "../../serve/kept-chains.ts";
 import { openServeStore } from "../../serve/store/open-store.ts";
 import { defineCommand } from "../command.ts";
 import { type OpenChain, openChain } from "../open-chain.ts";
-import { openCascade, openOldSystem } from "../open-old-system.ts";
-import { openVersions } from "../open-versions.ts";
-import { priceOf } from "../prices.ts";
+import { openCascade, openOldSystem, openVersions } from "../open-versions.ts";
 import { portOptions, runServer } from "../serve-flags.ts";
+import { priceOf } from "../spending.ts";
 
 export default defineCommand({
   summary:

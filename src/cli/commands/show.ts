@@ -5,8 +5,7 @@ import { UsageError } from "../../core/errors.ts";
 import { defineCommand } from "../command.ts";
 import { openFile, openFlag } from "../open-file.ts";
 import { choice, text, toggle } from "../setting.ts";
-import { findThing } from "../show/find-thing.ts";
-import { views } from "../show/views.ts";
+import { findThing, views } from "../show/find-thing.ts";
 
 export default defineCommand({
   summary:

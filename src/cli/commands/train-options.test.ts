@@ -1,8 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { readSetting } from "../setting.ts";
-import { settingAt } from "../settings/index.ts";
-import { presets } from "../settings/presets.ts";
+import { presets, settingAt } from "../settings/index.ts";
 import { usualRate } from "./train-options.ts";
 
 describe("rates where none is set", () => {

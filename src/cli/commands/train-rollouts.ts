@@ -28,7 +28,6 @@ import { type Done, type Invocation, oneInputFile } from "../command.ts";
 import { openWork } from "../open-chain.ts";
 import { openFolder } from "../open-model.ts";
 import { findTrainFolder, openTrainEngine, whereWritten } from "../open-train-engine.ts";
-import { rewardOf } from "../reward-of.ts";
 import type { Section, SectionName } from "../settings/index.ts";
 import { openGrader } from "./eval-grading.ts";
 import {
@@ -36,6 +35,7 @@ import {
   nothingLearned,
   openGuard,
   readStages,
+  rewardOf,
   rightOnes,
   rlSettings,
   samplerOf,

@@ -11,9 +11,8 @@ import { trainSft } from "../../train/train-sft.ts";
 import { namedProfiles } from "../choose-profile.ts";
 import { defineCommand, onePositional } from "../command.ts";
 import { findTrainFolder, openTrainEngine, whereWritten } from "../open-train-engine.ts";
-import { assertFits, readExamples } from "../read-examples.ts";
 import { toggle } from "../setting.ts";
-import { calledAs, optimizerOf, sftRates, trainOptions } from "./train-options.ts";
+import { assertFits, calledAs, optimizerOf, readExamples, sftRates, trainOptions } from "./train-options.ts";
 
 const examples = [
   "coa train sft .coa/dataset --model weights/afm-lab-2m --epochs 2 --out .coa/sft",

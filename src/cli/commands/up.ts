@@ -7,7 +7,7 @@ import { resultSentence } from "../../report/result-sentence.ts";
 import { defineCommand, onePositional, runLine } from "../command.ts";
 import { openFile } from "../open-file.ts";
 import { confirmed, type Output } from "../output.ts";
-import { priceOf } from "../prices.ts";
+import { priceOf } from "../spending.ts";
 import { chooseUp, studentText, upFlags, upSections } from "../up/choose.ts";
 import { estimateText, tokensOf } from "../up/estimate.ts";
 import { lookAtInput, type UpInput } from "../up/look-at-input.ts";

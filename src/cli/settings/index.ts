@@ -2,13 +2,24 @@
  * The settings of a workspace, by section. A command names the sections it reads; of a section's settings, those with a
  * `flag` can be typed, and all can be set in `coa.config.ts` or for one call by `--set section.name=value`.
  */
+import { practisedFaults, rlPresets } from "../../train/presets.ts";
 import { choice, type Group, list, number, pairs, type Setting, text, toggle, whole } from "../setting.ts";
-import { presets } from "./presets.ts";
 
 /** A section: what it is about, where its flags stand in help, its settings. */
 function section<const S extends Readonly<Record<string, Setting>>>(describe: string, group: Group, settings: S) {
   return { describe, group, settings };
 }
+
+/** What each `--preset` stands for, by the path of every setting that it gives a default. */
+function presetSettings(name: keyof typeof rlPresets, more: Record<string, unknown>): Record<string, unknown> {
+  const own = Object.entries(rlPresets[name]).map(([setting, value]) => [`train.${setting}`, value]);
+  return { ...Object.fromEntries(own), "reward.formatFactor": "strict", ...more };
+}
+
+export const presets = {
+  verifiable: presetSettings("verifiable", {}),
+  faults: presetSettings("faults", { "tools.faults": practisedFaults }),
+};
 
 /** Every section, in the order of help and of the documentation. */
 // biome-ignore format: one setting a line

@@ -15,7 +15,7 @@ import { openRunIndex } from "../../record/recordings/run-index.ts";
 import { holdsRecordings } from "../../record/recordings.ts";
 import { namedProfiles } from "../choose-profile.ts";
 import { findModelFolder, knownModels } from "../find-model.ts";
-import { views } from "./views.ts";
+import type { View } from "./shown.ts";
 
 /** Something that can be shown; a recorded run is an item of its recordings. */
 export interface Thing {
@@ -79,3 +79,24 @@ async function fileKind(path: string): Promise<Thing["kind"]> {
     return byRecord[fileKindOf(line)] ?? (typeof asObject(line)?.["question"] === "string" ? "tasks" : "lines");
   return "lines";
 }
+
+const others = () => import("./show-others.ts");
+const records = () => import("./show-records.ts");
+
+/** How each kind of thing is shown. */
+export const views = {
+  workspace: async () => (await import("./show-workspace.ts")).showWorkspace,
+  dataset: async () => (await import("./show-dataset.ts")).showDataset,
+  distillation: async () => (await import("./show-dataset.ts")).showDistillation,
+  evaluation: async () => (await import("./show-evaluation.ts")).showEvaluation,
+  training: async () => (await import("./show-records.ts")).showTraining,
+  model: async () => (await import("./show-others.ts")).showModel,
+  recordings: async () => (await records()).showRecordings,
+  records: async () => (await records()).showRecords,
+  index: async () => (await others()).showIndex,
+  world: async () => (await others()).showWorld,
+  tasks: async () => (await others()).showTasks,
+  lines: async () => (await others()).showLines,
+  profile: async () => (await others()).showProfile,
+  benchmarks: async () => (await others()).showBenchmarks,
+} satisfies Record<string, () => Promise<View>>;

@@ -1,5 +1,8 @@
 /** Team runs and chains, of a file, of recordings or of a training: a line for each, or one of them whole. */
-import { readJsonl } from "../../base/files/read-jsonl.ts";
+
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+import { readAllJsonl, readJsonl } from "../../base/files/read-jsonl.ts";
 import { type FoundRecord, recordIn } from "../../base/files/record-kind.ts";
 import { UsageError } from "../../core/errors.ts";
 import { readTeamRun, type TeamRun } from "../../core/team-run.ts";
@@ -8,7 +11,8 @@ import { type ServedReport, servedReport } from "../../evaluate/served-report.ts
 import { openRunIndex, type RunIndex } from "../../record/recordings/run-index.ts";
 import { runTree, summariseRun } from "../../record/run-summary.ts";
 import { readUnrecorded, unrecordedText } from "../../record/unrecorded.ts";
-import { table } from "../output.ts";
+import type { Metrics } from "../../train/run-folder.ts";
+import { plotMetrics, table } from "../output.ts";
 import { chainText } from "../render-chain.ts";
 import type { Asked, Shown, View } from "./shown.ts";
 
@@ -28,7 +32,7 @@ export const showRecordings: View = async (folder, asked) => {
 export const showRecords: View = async (file, asked) => recordsShown(() => readJsonl(file), file, asked);
 
 /** Shows records, which are read as often as they are needed. */
-export async function recordsShown(read: () => AsyncIterable<unknown>, from: string, asked: Asked): Promise<Shown> {
+async function recordsShown(read: () => AsyncIterable<unknown>, from: string, asked: Asked): Promise<Shown> {
   async function* found(): AsyncGenerator<FoundRecord> {
     for await (const value of read()) {
       const one = recordIn(value);
@@ -187,7 +191,7 @@ function cut(text: string, most: number): string {
 }
 
 /** Agreement, time, tokens, the first disagreements, fallbacks by reason. */
-export function servedText({ chains, answered, shadow, fallback }: ServedReport): string {
+function servedText({ chains, answered, shadow, fallback }: ServedReport): string {
   const share = (value: number) => `${(100 * value).toFixed(1)} %`;
   const lines = [`${chains} chains, ${answered} with an answer of their own`];
   if (shadow.compared + shadow.unknown > 0) {
@@ -205,4 +209,29 @@ export function servedText({ chains, answered, shadow, fallback }: ServedReport)
     lines.push(`passed on to the old system: ${fallback.asked} (${reasons.join(", ")}), ${fallback.failed} failed`);
   }
   return lines.join("\n");
+}
+
+/** Shows a training's folder; an item is one of its rollouts. */
+export const showTraining: View = async (folder, asked) => {
+  const records = rolloutsOf(folder);
+  if (asked.item !== undefined || asked.all) {
+    if (!records) throw new UsageError(`${folder} has no rollouts: it is not a run of coa train rl or opd`);
+    const shown = await recordsShown(records, folder, asked);
+    return asked.item === undefined ? { ...shown, records } : shown;
+  }
+  const file = join(folder, "metrics.jsonl");
+  if (!existsSync(file)) throw new UsageError(`${folder} has no metrics.jsonl: nothing was trained in it yet`);
+  const metrics = await readAllJsonl<Metrics>(file);
+  const head = ["figure", "first", `steps ${metrics[0]?.step ?? 0} to ${metrics.at(-1)?.step ?? 0}`, "last"];
+  return {
+    json: metrics,
+    text: table([head, ...plotMetrics(metrics)], ["left", "right", "left", "right"]),
+    ...(records && { records }),
+  };
+};
+
+/** A training: the curves of its figures in the terminal, or its rollouts. */
+function rolloutsOf(folder: string): (() => AsyncIterable<unknown>) | undefined {
+  const file = join(folder, "rollouts.jsonl");
+  return existsSync(file) ? () => readJsonl(file) : undefined;
 }

@@ -10,10 +10,9 @@ import { shippedModel } from "../../lab/quickstart/open-model.ts";
 import type { Options, Values } from "../command.ts";
 import { findModel } from "../find-model.ts";
 import { openFlag } from "../open-file.ts";
-import { priceOf } from "../prices.ts";
 import { text, toggle, whole } from "../setting.ts";
-
 import { type SectionName, type Settings, sections, settingArguments } from "../settings/index.ts";
+import { priceOf } from "../spending.ts";
 import type { Student, UpChoices } from "./up-plan.ts";
 
 /** Flags of `coa up`. */

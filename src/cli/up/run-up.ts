@@ -16,9 +16,8 @@ import { splitKey } from "../../dataset/split.ts";
 import { loadTasks } from "../../tasks/benchmarks/load-tasks.ts";
 import { duration } from "../output.ts";
 import { studentParameters } from "./choose.ts";
-import { type Estimate, estimateUp } from "./estimate.ts";
+import { type Estimate, estimateUp, trainingSpeed } from "./estimate.ts";
 import type { UpInput } from "./look-at-input.ts";
-import { trainingSpeed } from "./training-speed.ts";
 import {
   bareSteps,
   isBare,

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { alignMoves } from "./align-moves.ts";
+import { alignMoves } from "./compare-reader.ts";
 
 describe("alignMoves", () => {
   it("puts equal moves into one row and keeps everybody's order", () => {

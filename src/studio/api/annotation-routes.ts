@@ -2,13 +2,44 @@
  * `POST /api/annotate` writes one decision. It is about the chain as it was shown: one that has other words by now is
  * refused. An edit is put into the chain and checked against its profile first, and refused with what is wrong and where.
  */
+
+import { statSync } from "node:fs";
+import { appendLine } from "../../base/files/open-jsonl.ts";
 import type { Route } from "../../base/http/guard.ts";
 import { replyJson } from "../../base/http/handler.ts";
 import { parse, Refusal } from "../../base/http/refusal.ts";
-import { type AnnotationTarget, annotationSchema, chainHash } from "../../core/annotation.ts";
+import { inOrder } from "../../base/work/in-order.ts";
+import { type Annotation, type AnnotationTarget, annotationSchema, chainHash } from "../../core/annotation.ts";
 import type { Trajectory, Violation } from "../../core/trajectory.ts";
+import { type ChainVerdicts, readAnnotations } from "../../dataset/read-annotations.ts";
 import { editChain } from "../../language/edit-chain.ts";
 import { askedItem, type StudioContext } from "./reader.ts";
+
+/** The annotations in a file, which need not be there yet. */
+export function annotationStore(file: string) {
+  let known: { size: number; mtime: number; verdicts: Promise<ChainVerdicts> } | undefined;
+  let problems: string[] = [];
+  const inTurn = inOrder();
+  return {
+    file,
+    /** The decisions that count now, by chain. */
+    verdicts() {
+      const { size = 0, mtimeMs: mtime = 0 } = statSync(file, { throwIfNoEntry: false }) ?? {};
+      if (known?.size !== size || known.mtime !== mtime) {
+        problems = [];
+        const bad = ({ line, message }: { line: number; message: string }) => problems.push(`line ${line}: ${message}`);
+        known = { size, mtime, verdicts: readAnnotations(file, bad) };
+      }
+      return known.verdicts;
+    },
+    /** Lines of the file that can't be read, in words. */
+    problems: () => problems,
+    /** Resolves when the annotation is in the file. */
+    append: (annotation: Annotation) => inTurn(() => appendLine(file, annotation)),
+  };
+}
+
+export type AnnotationStore = ReturnType<typeof annotationStore>;
 
 /** Why an annotation was not written. */
 export interface AnnotationRefusal {

@@ -2,8 +2,7 @@
 import { type ChainView, chainView } from "./chain-view.ts";
 import { filterOf, sortOf } from "./item-readers.ts";
 import type { ItemView } from "./query-items.ts";
-import { readItem, type StoredItem } from "./read-item.ts";
-import { askedItem, type Reader } from "./reader.ts";
+import { askedItem, type Reader, readItem, type StoredItem } from "./reader.ts";
 import { type RunView, runView } from "./run-view.ts";
 
 /** What the screen of a run gets. */

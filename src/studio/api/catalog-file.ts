@@ -3,7 +3,8 @@
  * file that was replaced (another beginning, or shorter than before) is indexed again; one that has grown only from its
  * old end.
  */
-import { closeSync, openSync, readSync } from "node:fs";
+import { closeSync, type Dirent, openSync, readdirSync, readSync, statSync } from "node:fs";
+import { basename, dirname, join } from "node:path";
 import type { DatabaseSync } from "node:sqlite";
 import { lineCutter } from "../../base/files/lines.ts";
 import { type FileKind, fileKindOf, recordIn } from "../../base/files/record-kind.ts";
@@ -11,7 +12,6 @@ import { budgets } from "../../core/budget.ts";
 import { fingerprint } from "../../core/fingerprint.ts";
 import type { FileRow } from "./catalog-database.ts";
 import { catalogRow } from "./catalog-row.ts";
-import type { SeenFile } from "./find-files.ts";
 
 const blockBytes = 1 << 22;
 const headBytes = 256;
@@ -151,4 +151,48 @@ function headOf(handle: number, length: number): string {
   const bytes = Buffer.alloc(length);
   const count = readSync(handle, bytes, 0, length, 0);
   return `${length}:${fingerprint(bytes.subarray(0, count))}`;
+}
+
+/** A file that exists, with what shows later whether it changed. */
+export interface SeenFile {
+  path: string;
+  size: number;
+  mtime: number;
+}
+
+const maxDepth = 8;
+const maxFiles = 5_000;
+const skippedFolders = new Set(["node_modules", "cache", "checkpoints"]);
+
+/** Looks at the paths again; files that are gone or can't be read are left out. */
+export function findFiles(paths: readonly string[]): SeenFile[] {
+  const found = new Map<string, SeenFile>();
+  const add = (path: string) => {
+    if (found.size >= maxFiles) return;
+    const stat = statSync(path, { throwIfNoEntry: false });
+    if (stat?.isFile()) found.set(path, { path, size: stat.size, mtime: stat.mtimeMs });
+  };
+  const visit = (folder: string, depth: number): void => {
+    let entries: Dirent[];
+    try {
+      entries = readdirSync(folder, { withFileTypes: true });
+    } catch {
+      return;
+    }
+    for (const entry of entries) {
+      const path = join(folder, entry.name);
+      if (entry.isDirectory()) {
+        const hidden = entry.name.startsWith(".") && entry.name !== ".coa";
+        if (!hidden && depth < maxDepth && !skippedFolders.has(entry.name)) visit(path, depth + 1);
+      } else if (entry.name.endsWith(".jsonl")) add(path);
+    }
+  };
+  for (const path of paths) {
+    if (statSync(path, { throwIfNoEntry: false })?.isDirectory()) visit(path, 0);
+    else add(path);
+  }
+  // A finished distillation has its chains twice: all that passed the filters, and those that were written out.
+  return [...found.values()].filter(
+    ({ path }) => basename(path) !== "kept.jsonl" || !found.has(join(dirname(path), "trajectories.jsonl")),
+  );
 }

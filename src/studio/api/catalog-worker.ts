@@ -7,8 +7,7 @@ import { workerData } from "node:worker_threads";
 import { answerCalls, postFromThread } from "../../base/work/thread.ts";
 import { messageOf } from "../../core/errors.ts";
 import { openCatalogDatabase } from "./catalog-database.ts";
-import { fileCataloguer } from "./catalog-file.ts";
-import { findFiles, type SeenFile } from "./find-files.ts";
+import { fileCataloguer, findFiles, type SeenFile } from "./catalog-file.ts";
 
 export interface CatalogWork {
   database: string;

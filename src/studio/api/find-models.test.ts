@@ -3,7 +3,7 @@ import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
-import { findModels } from "./find-models.ts";
+import { findModels } from "./tokens-reader.ts";
 
 let root: string;
 before(async () => {

@@ -2,7 +2,7 @@
 import { join, relative } from "node:path";
 import { readAllJsonl } from "../../base/files/read-jsonl.ts";
 import { type OutcomeRecord, readReport } from "../../distill/read-distillation.ts";
-import type { DistillReport } from "../../report/distill-report.ts";
+import type { DistillReport } from "../../report/distill-text.ts";
 import type { Reader, StudioContext } from "./reader.ts";
 import { askedFolder } from "./stage-folders.ts";
 

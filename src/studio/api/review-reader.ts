@@ -8,8 +8,7 @@ import type { ChainVerdict, ChainVerdicts } from "../../dataset/read-annotations
 import { type ChainView, chainView } from "./chain-view.ts";
 import { filterOf } from "./item-readers.ts";
 import type { ItemView } from "./query-items.ts";
-import { readItem } from "./read-item.ts";
-import { NotFound, type StudioContext } from "./reader.ts";
+import { NotFound, readItem, type StudioContext } from "./reader.ts";
 import { stageFolders } from "./stage-folders.ts";
 
 export interface ReviewedChain {

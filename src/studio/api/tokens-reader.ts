@@ -3,16 +3,19 @@
  * sampled, the entropy there, the advantage it was reinforced with. The mask is that of the dataset where the chain is in
  * one, and says so; a chain without ids is encoded here, and says so too.
  */
-import { dirname, join } from "node:path";
+
+import { globSync, statSync } from "node:fs";
+import { dirname, join, relative } from "node:path";
+import { modelFolders } from "../../base/files/model-folders.ts";
 import type { Around } from "../../base/files/record-kind.ts";
 import type { RolloutFigures } from "../../core/chain-marks.ts";
 import { UsageError } from "../../core/errors.ts";
+import type { Tokenizer } from "../../core/tokenizer.ts";
 import type { Trajectory } from "../../core/trajectory.ts";
-import { readTokens } from "../../dataset/read-tokens.ts";
-import { findModels, findTokenizer } from "./find-models.ts";
-import { readItem } from "./read-item.ts";
-import { askedItem, NotFound, type Reader, type StudioContext } from "./reader.ts";
-import { rolloutFigures } from "./rollout-figures.ts";
+import { fitsTokenizer, readTokens } from "../../dataset/read-tokens.ts";
+import { loadTokenizer } from "../../tokenizers/load-tokenizer.ts";
+import { askedItem, NotFound, type Reader, readItem, type StudioContext } from "./reader.ts";
+import { rolloutFigures } from "./training-readers.ts";
 
 /** Figures by token; null where a token has none. */
 type Row = (number | null)[];
@@ -99,3 +102,51 @@ export const readScore: Reader = async (query, context) => {
   const { tokens } = await readTokensOf(query, context);
   return { model, logprobs: await context.score(join(context.root, model), tokens) };
 };
+
+const notModels = (name: string) => name === "node_modules" || name === "checkpoints" || name === "cache";
+
+/** What was opened, and the folder that names are relative to; nothing else below that folder is looked at. */
+type Opened = Pick<StudioContext, "root" | "paths">;
+
+/** Folders in what was opened; a file stands for the folder it is in. */
+function openedFolders(paths: readonly string[]): string[] {
+  return paths.map((path) => (statSync(path, { throwIfNoEntry: false })?.isDirectory() ? path : dirname(path)));
+}
+
+export function findModels({ root, paths }: Opened): string[] {
+  const folders = openedFolders(paths).flatMap((folder) => modelFolders(folder));
+  return [...new Set(folders.map((folder) => relative(root, folder)))].sort();
+}
+
+function tokenizerFolders({ root, paths }: Opened): string[] {
+  const folders = openedFolders(paths).flatMap((cwd) =>
+    globSync("**/tokenizer.json", { cwd, exclude: notModels }).map((found) =>
+      relative(root, dirname(join(cwd, found))),
+    ),
+  );
+  return [...new Set(folders)].sort();
+}
+
+const loaded = new Map<string, Promise<Tokenizer>>();
+
+function tokenizerIn(folder: string): Promise<Tokenizer> {
+  let tokenizer = loaded.get(folder);
+  if (!tokenizer) loaded.set(folder, (tokenizer = loadTokenizer(folder)));
+  return tokenizer;
+}
+
+/** The tokenizer that a chain's ids were written with, or any that can encode it where it has no ids. */
+async function findTokenizer(
+  opened: Opened,
+  chain: Trajectory,
+  preferred?: string,
+): Promise<{ tokenizer: Tokenizer; folder: string } | undefined> {
+  const folders = tokenizerFolders(opened);
+  if (preferred !== undefined)
+    folders.sort((a, b) => Number(b.startsWith(preferred)) - Number(a.startsWith(preferred)));
+  for (const folder of folders) {
+    const tokenizer = await tokenizerIn(join(opened.root, folder)).catch(() => undefined);
+    if (tokenizer && fitsTokenizer(chain, tokenizer)) return { tokenizer, folder };
+  }
+  return undefined;
+}

@@ -2,7 +2,6 @@
 import { count, duration, percent } from "../../../report/format-figures.ts";
 import type { ChainView } from "../../api/chain-view.ts";
 import type { RunView } from "../../api/run-view.ts";
-import { Facts } from "./facts.tsx";
 
 /** What tokens were: in the legend, in the words of a bar, and their hue. */
 const kinds = [
@@ -105,5 +104,18 @@ function UsageBar({ name, facts, parts, most }: { name: string; facts: readonly 
         ))}
       </div>
     </div>
+  );
+}
+
+/** Figures in a row, each with its word. */
+export function Facts({ facts }: { facts: readonly (readonly [value: string, name: string])[] }) {
+  return (
+    <dl class="facts flex">
+      {facts.map(([value, name]) => (
+        <div>
+          <dd>{value}</dd> <dt class="small">{name}</dt>
+        </div>
+      ))}
+    </dl>
   );
 }

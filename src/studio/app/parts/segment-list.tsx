@@ -6,8 +6,8 @@ import { href, pathPart } from "../router.ts";
 import { Chip } from "./chip.tsx";
 import { hueOf } from "./hues.ts";
 import { LongText } from "./long-text.tsx";
-import { Row } from "./rows.tsx";
 import { selection } from "./selection.ts";
+import { Row } from "./step-list.tsx";
 
 export function SegmentList({ chain, run, file }: { chain: ChainView; run?: RunView; file?: string }) {
   const { step, segment: chosen } = selection();

@@ -1,12 +1,13 @@
 /** The team's steps in order; a step that the chain does not show says why. The selected one is unfolded. */
+
+import type { ComponentChildren } from "preact";
 import { count, duration } from "../../../report/format-figures.ts";
 import type { ChainView } from "../../api/chain-view.ts";
 import type { RunView, StepView } from "../../api/run-view.ts";
 import { Chip } from "./chip.tsx";
 import { hueOf } from "./hues.ts";
-import { LongText } from "./long-text.tsx";
-import { Row } from "./rows.tsx";
-import { selectedStep, selection } from "./selection.ts";
+import { LongText, OneLine } from "./long-text.tsx";
+import { type Selection, select, selectedStep, selection } from "./selection.ts";
 
 export function StepList({ run, chain }: { run: RunView; chain?: ChainView }) {
   const agents = new Map(run.agents.map((agent) => [agent.id, agent]));
@@ -117,5 +118,33 @@ function StepDetail({ run, step, index }: { run: RunView; step: StepView; index:
         </>
       ))}
     </>
+  );
+}
+
+interface Props {
+  /** What it selects; it is the row of this step or segment. */
+  of: Selection;
+  class: string;
+  name: ComponentChildren;
+  text: string;
+  figure: ComponentChildren;
+  isOpen: boolean;
+  /** What stands below the line, open or not. */
+  note?: ComponentChildren;
+  detail: () => ComponentChildren;
+}
+
+/** Rows that unfold: a name, one line of text, a figure; below it the details of the one that is selected. */
+export function Row({ of, class: marks, name, text, figure, isOpen, note, detail }: Props) {
+  return (
+    <li class={`row ${marks}${isOpen ? " selected open" : ""}`} data-step={of.step} data-segment={of.segment}>
+      <button type="button" class="row-head cells bare" aria-expanded={isOpen} onClick={() => select(isOpen ? {} : of)}>
+        <span class="row-name one-line small">{name}</span>
+        <OneLine text={text} />
+        <span class="soft one-line tiny">{figure}</span>
+      </button>
+      {note}
+      {isOpen && <div class="row-detail">{detail()}</div>}
+    </li>
   );
 }

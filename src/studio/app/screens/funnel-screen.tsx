@@ -1,11 +1,14 @@
 /** A distillation from the first record to the last chain: each filter, each dropped run with its evidence. */
 import { count, percent } from "../../../report/format-figures.ts";
-import type { FunnelView } from "../../api/funnel-readers.ts";
+import type { DroppedPage, FunnelView } from "../../api/funnel-readers.ts";
 import { stepKeys, useKeys } from "../keys.ts";
+import { Button } from "../parts/button.tsx";
+import { Chip } from "../parts/chip.tsx";
 import { FolderChoice } from "../parts/choice.tsx";
-import { DroppedList } from "../parts/dropped-list.tsx";
 import { StageScreen } from "../parts/stage-screen.tsx";
+import { Missing } from "../parts/states.tsx";
 import { go, href, pathPart, place, setQuery } from "../router.ts";
+import { useResource } from "../server.ts";
 
 const nothingChosen = { reason: undefined, page: undefined };
 
@@ -138,6 +141,63 @@ function Savings({ view }: { view: FunnelView }) {
         </span>
       ))}
       {view.right && view.right.graded > 0 && `${count(view.right.graded)} kept chains are graded right.`}
+    </p>
+  );
+}
+
+/** Runs that were dropped, each with the sentence and what the filters measured. */
+function DroppedList({ folder, stage, reason }: { folder: string; stage: string; reason: string }) {
+  const page = Number(place.value.query.get("page") ?? 0) || 0;
+  const asked = new URLSearchParams({ folder, stage, reason, offset: String(page * 100) });
+  const dropped = useResource<DroppedPage>(`dropped?${asked}`);
+  if (!dropped.data) return <Missing of={dropped} what="what was dropped" />;
+  const { rows, total } = dropped.data;
+  const last = Math.max(0, Math.ceil(total / 100) - 1);
+  const title = stage === "" ? "Everything that was dropped" : `Dropped by ${stage}${reason ? `: ${reason}` : ""}`;
+  return (
+    <section class="dropped-list" aria-label={title}>
+      <h2>
+        {title} <span class="soft">{count(total)}</span>
+      </h2>
+      {total === 0 && <p class="soft">Nothing was dropped here.</p>}
+      <ul class="plain">
+        {rows.map((row) => (
+          <li class="panel">
+            <div class="chips">
+              <a href={href(`/runs/${pathPart(row.id)}`)} dir="auto">
+                {row.question || row.id}
+              </a>
+              <Chip text={row.stage} hue="rose" />
+              <b>{row.reason}</b>
+              {row.family && <Chip text={row.family} />}
+              <span class="soft">{row.place}</span>
+            </div>
+            {row.detail && <p dir="auto">{row.detail}</p>}
+            <Evidence row={row} />
+          </li>
+        ))}
+      </ul>
+      {last > 0 && (
+        <p>
+          <Button text="Previous" disabled={page === 0} onClick={() => setQuery({ page: page - 1 || undefined })} />{" "}
+          page {page + 1} of {last + 1}{" "}
+          <Button text="Next" disabled={page >= last} onClick={() => setQuery({ page: page + 1 })} />
+        </p>
+      )}
+    </section>
+  );
+}
+
+function Evidence({ row }: { row: DroppedPage["rows"][number] }) {
+  const seen = row.decisions.filter((decision) => decision.value !== undefined || !decision.kept);
+  return (
+    <p class="chips">
+      {seen.map(({ stage, measure, value, threshold, kept }) => (
+        <Chip
+          text={`${stage}${measure === undefined ? "" : `: ${measure} ${Number(value?.toFixed(3))}, bound ${threshold}`}`}
+          hue={kept ? undefined : "rose"}
+        />
+      ))}
     </p>
   );
 }

@@ -3,15 +3,19 @@
  * from which the model then continues. Question, settings and the chains that came of them stand in the address.
  */
 import { useRef } from "preact/hooks";
+import { count } from "../../../report/format-figures.ts";
 import type { PlayerAbout } from "../../api/play-routes.ts";
 import { stepKeys, useKeys } from "../keys.ts";
 import { Button } from "../parts/button.tsx";
+import { Chip } from "../parts/chip.tsx";
 import { cursor } from "../parts/cursor.ts";
-import { PlaySide } from "../parts/play-side.tsx";
-import { cutChain, usePlay } from "../parts/play-stream.ts";
+import { LongText } from "../parts/long-text.tsx";
+import { cutChain, type Played, usePlay } from "../parts/play-stream.ts";
+import { CallChip } from "../parts/segment-list.tsx";
+import { SegmentRows } from "../parts/segment-rows.tsx";
 import { Missing, Nothing } from "../parts/states.tsx";
-import { place, setQuery } from "../router.ts";
-import { useResource } from "../server.ts";
+import { href, pathPart, place, setQuery } from "../router.ts";
+import { type Resource, useResource } from "../server.ts";
 
 export function PlayScreen(_: { params: Record<string, string> }) {
   const players = useResource<string[]>("players");
@@ -146,4 +150,76 @@ function Setting({ name, step }: { name: string; step: number }) {
       />
     </label>
   );
+}
+
+interface Props {
+  name: string;
+  about: Resource<PlayerAbout>;
+  played: Played;
+  /** Whether the keys are for this side. */
+  active: boolean;
+  /** The selected segment; -1 for none. */
+  at: number;
+  editing: boolean;
+  onSelect: (segment: number) => void;
+  onContinue: (text: string) => void;
+  onCancel: () => void;
+}
+
+/** One side of the playground: a model, what it wrote so far, what its tools returned, and what it cost. */
+function PlaySide({ name, about, played, active, at, editing, onSelect, onContinue, onCancel }: Props) {
+  const { segments, running, error, trajectory } = played;
+  // By its folder: every trained model's own is called `model`.
+  const model = name.replace(/[\\/]model[\\/]?$/, "");
+  const { profile, tools = [] } = about.data ?? {};
+  const editor = {
+    load: async () => segments[at]?.text ?? "",
+    note: "What stands after it is written again, with the tools as they are now.",
+    onSave: onContinue,
+    onCancel,
+    saves: "Continue from here",
+  };
+  return (
+    <section class={`play-side panel${active ? " active" : ""}`} aria-label={`Model ${name}`} aria-busy={running}>
+      <h2>
+        <bdi>{model}</bdi> <span class="soft">{[profile, tools.join(", ")].filter(Boolean).join("; ")}</span>
+      </h2>
+      {about.loading && <p class="soft">Opening the model…</p>}
+      {about.error && <p class="error">{about.error}</p>}
+      {about.data && segments.length === 0 && !running && !error && (
+        <p class="soft">What it writes and what its tools return will stand here.</p>
+      )}
+      <SegmentRows
+        segments={segments}
+        at={active ? at : -1}
+        onSelect={onSelect}
+        editor={editing ? editor : undefined}
+        text={({ text, call }) => (
+          <>
+            {call && (
+              <div class="chips">
+                <CallChip call={call} />
+                <Chip text={typeof call.input === "string" ? call.input : (JSON.stringify(call.input) ?? "")} />
+              </div>
+            )}
+            <LongText value={{ text: text.slice(0, 8_000), length: text.length }} whole={text} />
+          </>
+        )}
+      />
+      {error && (
+        <p class="error" role="alert">
+          {error}
+        </p>
+      )}
+      <p class="play-end soft" role="status">
+        {running ? "writing…" : trajectory ? endOf(trajectory) : ""}{" "}
+        {trajectory && <a href={href(`/chains/${pathPart(trajectory.id)}`)}>open as a chain</a>}
+      </p>
+    </section>
+  );
+}
+
+function endOf({ usage, ending, answer }: NonNullable<Played["trajectory"]>): string {
+  const what = answer === null ? `no answer (${ending.reason})` : ending.reason;
+  return `${what}; ${count(usage.completionTokens)} tokens written, ${count(usage.computedTokens)} computed, ${usage.toolCalls} tool calls`;
 }
