@@ -6,18 +6,20 @@ import { redactSecrets } from "../../base/redact/redact.ts";
 import { UsageError } from "../../core/errors.ts";
 import type { Grader } from "../../core/grader.ts";
 import type { Model } from "../../core/model.ts";
-import type { Task } from "../../core/task.ts";
+import { defineTask, type Task } from "../../core/task.ts";
 import { type TeamRun, teamRunSchema } from "../../core/team-run.ts";
 import type { Tool } from "../../core/tool.ts";
 import { taskGrader } from "../../graders/grade-task.ts";
 import { createWorld } from "../../lab/create-world.ts";
-import { labToolsByTask } from "../../lab/memory-lab-tools.ts";
+import { labToolsByTask, memoryLabTools } from "../../lab/memory-lab-tools.ts";
 import { realLabTools } from "../../lab/real-lab-tools.ts";
 import { scriptedSpecialists } from "../../lab/scripted-specialists.ts";
+import { worldTasks } from "../../lab/world-tasks.ts";
 import { loadTasks } from "../../tasks/benchmarks/load-tasks.ts";
 import type { RolePlayer } from "../../team/role.ts";
-import { defaultTopology, runTeam } from "../../team/run-team.ts";
+import { defaultTopology, runTeam, type TeamOptions } from "../../team/run-team.ts";
 import { runTeams } from "../../team/run-teams.ts";
+import { codeTool } from "../../tools/code.ts";
 import { chooseSandbox } from "../../tools/sandbox/choose-sandbox.ts";
 import { defineCommand, oneInputFile } from "../command.ts";
 import { disturbance, openTools } from "../open-tools.ts";
@@ -26,7 +28,6 @@ import type { Session } from "../session.ts";
 import { number, text, toggle, whole } from "../setting.ts";
 import { changedSettings, type Settings } from "../settings/index.ts";
 import { openLedger } from "../spending.ts";
-import { checkTeam, describeCheck } from "./team-check.ts";
 import { openPlayers } from "./team-players.ts";
 
 /** Every n-th task from the i-th on; all of them where no shard is asked for. */
@@ -230,4 +231,51 @@ async function summariseTeamRuns(runs: AsyncIterable<TeamRun>, tasks: readonly T
     ["tokens per run, computed", summary.perRun.computedTokens.toFixed(0)],
   ]);
   return { ...summary, text };
+}
+
+const rolls = defineTask({
+  id: "rolls",
+  question: "A baker fills 7 trays with 24 rolls each and sells 95 of them. How many rolls are left?",
+  answers: ["73"],
+  kind: "math",
+});
+
+/** Runs the three tasks, one after the other: what each showed, and what the model can't do (nothing: it can play the team). */
+async function checkTeam(options: Pick<TeamOptions, "roles" | "topology" | "signal">, session: Session) {
+  const sandbox = session.closeAtEnd(chooseSandbox({ isolation: "run" }));
+  const world = createWorld({ seed: 7 });
+  const lookUps = worldTasks(world, { count: 2, families: ["hop1", "hop2"] });
+  const asked: [Task, Tool[]][] = [
+    [rolls, [codeTool({ sandbox })]],
+    ...lookUps.map((task): [Task, Tool[]] => [task, memoryLabTools(world).filter(({ name }) => name !== "code")]),
+  ];
+  const grade = taskGrader();
+  const checked = async (task: Task, tools: Tool[]) => {
+    const { answer, ending, usage } = await runTeam(task, { ...options, tools, budget: { modelCalls: 40 } });
+    const right = (await grade(task, answer)).correct === true;
+    const verified = ending.verified === true;
+    return { task: task.id, verified, right, toolCalls: usage.toolCalls, answer, tokens: usage.billedTokens };
+  };
+  const runs: Awaited<ReturnType<typeof checked>>[] = [];
+  for (const [task, tools] of asked) runs.push(await checked(task, tools));
+  const of = (holds: (run: (typeof runs)[number]) => boolean) => runs.filter(holds).map(({ task }) => task);
+  const problems = [
+    ["made no tool call", of(({ toolCalls }) => toolCalls === 0)],
+    ["gave no answer", of(({ answer }) => answer === null)],
+    ["verified a wrong answer", of(({ right, verified }) => verified && !right)],
+    ["did not verify a right answer", of(({ right, verified }) => right && !verified)],
+    ["answered wrongly", of(({ right, answer }) => !right && answer !== null)],
+  ].flatMap(([what, tasks]) => (tasks!.length > 0 ? [`${what}: ${(tasks as string[]).join(", ")}`] : []));
+  return { runs, problems };
+}
+
+/** The check as lines for a terminal. */
+function describeCheck({ runs, problems }: Awaited<ReturnType<typeof checkTeam>>): string {
+  const lines = runs.map(
+    ({ task, right, toolCalls, answer, tokens }) =>
+      `${right ? "right" : "wrong"}  ${task}: ${answer ?? "no answer"} (${toolCalls} tool calls, ${tokens} tokens)`,
+  );
+  const verdict =
+    problems.length === 0 ? ["This model can play the team."] : ["Problems:", ...problems.map((one) => `- ${one}`)];
+  return [...lines, ...verdict].join("\n");
 }

@@ -1,7 +1,6 @@
 /** Datasets: how long examples are, how much of them is learned, which are the same, and what was left out. */
 import { readDatasetManifest } from "../../dataset/read-tokens.ts";
 import type { StudioContext } from "./reader.ts";
-import { spreadOf } from "./spread.ts";
 import { askedFolder } from "./stage-folders.ts";
 
 /** `GET /api/dataset?folder=…`. */
@@ -37,3 +36,25 @@ export async function readDataset(query: URLSearchParams, context: StudioContext
 
 /** A dataset as the browser draws it. */
 export type DatasetView = Awaited<ReturnType<typeof readDataset>>;
+
+/** One step; `to` is not part of it unless it is the last. */
+export interface SpreadStep {
+  from: number;
+  to: number;
+  count: number;
+}
+
+const mostSteps = 40;
+
+/** Steps from 0 to a highest value; whole values have steps of whole width. */
+export function spreadOf(values: readonly number[], high: number): SpreadStep[] {
+  const whole = values.every(Number.isInteger);
+  const width = whole ? Math.max(1, Math.ceil((high + 1) / mostSteps)) : high / mostSteps;
+  const steps = Array.from({ length: whole ? Math.ceil((high + 1) / width) : mostSteps }, (_, index) => ({
+    from: index * width,
+    to: (index + 1) * width,
+    count: 0,
+  }));
+  for (const value of values) steps[Math.min(steps.length - 1, Math.floor(value / width))]!.count++;
+  return steps;
+}

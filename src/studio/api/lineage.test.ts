@@ -1,7 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { lineageOf } from "./lineage.ts";
-import type { StageView } from "./overview-reader.ts";
+import { lineageOf, type StageView } from "./overview-reader.ts";
 
 const stage = (path: string, kind: string, configuration: Record<string, unknown> = {}): StageView => ({
   path,

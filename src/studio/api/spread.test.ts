@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { it } from "node:test";
-import { spreadOf } from "./spread.ts";
+import { spreadOf } from "./dataset-reader.ts";
 
 it("counts every value in one step, whole values in steps of whole width", () => {
   const lengths = spreadOf([0, 3, 99, 100], 100);

@@ -4,12 +4,12 @@ import { openAt } from "../../../test/studio/address-bar.ts";
 
 describe("the app's addresses", () => {
   let router: typeof import("./router.ts");
-  let cursors: typeof import("./parts/cursor.ts");
+  let cursors: typeof import("./parts/selection.ts");
   let selections: typeof import("./parts/selection.ts");
   before(async () => {
     openAt("#/chains?reward=0&row=3");
     router = await import("./router.ts");
-    cursors = await import("./parts/cursor.ts");
+    cursors = await import("./parts/selection.ts");
     selections = await import("./parts/selection.ts");
   });
 

@@ -1,4 +1,4 @@
-import type { LineageNode } from "../../api/lineage.ts";
+import type { LineageNode } from "../../api/overview-reader.ts";
 
 /** A small word with a colour that means something. */
 export function Chip({ text, hue = "none", title }: { text: string; hue?: string; title?: string }) {

@@ -1,13 +1,12 @@
 /** A dataset: lengths, how much is learned, duplicates, what was left out, and every example. */
 import { count, percent } from "../../../report/format-figures.ts";
-import type { DatasetView } from "../../api/dataset-reader.ts";
-import type { SpreadStep } from "../../api/spread.ts";
+import type { DatasetView, SpreadStep } from "../../api/dataset-reader.ts";
 import { stepKeys, useKeys } from "../keys.ts";
 import { Chip } from "../parts/chip.tsx";
 import { FolderChoice } from "../parts/choice.tsx";
-import { cursor } from "../parts/cursor.ts";
 import { useItemPages } from "../parts/item-pages.ts";
 import { Facts } from "../parts/run-figures.tsx";
+import { cursor } from "../parts/selection.ts";
 import { StageScreen } from "../parts/stage-screen.tsx";
 import { ItemList } from "../parts/virtual-list.tsx";
 import { go, href, pathPart } from "../router.ts";

@@ -3,9 +3,9 @@ import { count, duration, moneySpent, percent, pValue, signed } from "../../../r
 import type { MatrixCell, MatrixRow, MatrixView } from "../../api/evaluation-readers.ts";
 import { stepKeys, useKeys } from "../keys.ts";
 import { Choice, QueryChoice } from "../parts/choice.tsx";
-import { cursor } from "../parts/cursor.ts";
 import { OneLine } from "../parts/long-text.tsx";
 import { matrixRows } from "../parts/matrix-rows.ts";
+import { cursor } from "../parts/selection.ts";
 import { useFolders } from "../parts/stage-screen.tsx";
 import { Missing, Nothing, Problem } from "../parts/states.tsx";
 import { Table } from "../parts/table.tsx";

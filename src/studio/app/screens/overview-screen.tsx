@@ -3,8 +3,7 @@
 import { useRef } from "preact/hooks";
 import { count, percent } from "../../../report/format-figures.ts";
 import type { ResultView } from "../../api/evaluation-readers.ts";
-import type { LineageNode, LineageView } from "../../api/lineage.ts";
-import type { OverviewView } from "../../api/overview-reader.ts";
+import type { LineageNode, LineageView, OverviewView } from "../../api/overview-reader.ts";
 import { Chip, StateChip } from "../parts/chip.tsx";
 import { bend, useConnections } from "../parts/connections.ts";
 import { Missing, Nothing, Problem } from "../parts/states.tsx";

@@ -7,7 +7,7 @@ import { stepKeys, useKeys } from "../keys.ts";
 import { Button } from "../parts/button.tsx";
 import { Chip, StateChip } from "../parts/chip.tsx";
 import { FolderChoice } from "../parts/choice.tsx";
-import { cursor } from "../parts/cursor.ts";
+import { cursor } from "../parts/selection.ts";
 import { Missing, Nothing, Problem } from "../parts/states.tsx";
 import { type Metrics, nearestStep, type Point, pointAt, seriesOf, thinned } from "../parts/training-series.ts";
 import { href, pathPart, place, setQuery } from "../router.ts";
