@@ -2,6 +2,7 @@
  * What a member of the team can see, read back from the messages in front of it: who was asked what, what came back, what
  * the tools showed. Works on both topologies: reports come back as results of calls, or as messages in a shared history.
  */
+import { asObject, parseJson } from "../core/json-value.ts";
 import type { Message } from "../core/message.ts";
 
 /** Something that happened, as the manager sees it. */
@@ -50,11 +51,7 @@ export function transcriptEvents(messages: readonly Message[]): TranscriptEvent[
 }
 
 function taskOf(callArguments: string): string {
-  try {
-    return String((JSON.parse(callArguments) as { task?: unknown }).task ?? "");
-  } catch {
-    return "";
-  }
+  return String(asObject(parseJson(callArguments))?.["task"] ?? "");
 }
 
 /** A worker's sub-task: the newest one given to it by name, or the message it was started with. */

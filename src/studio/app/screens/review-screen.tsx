@@ -12,7 +12,7 @@ import { Button } from "../parts/button.tsx";
 import { Chip } from "../parts/chip.tsx";
 import { QueryChoice } from "../parts/choice.tsx";
 import { LongText, wholeText } from "../parts/long-text.tsx";
-import { SegmentRows } from "../parts/segment-rows.tsx";
+import { SegmentRows } from "../parts/segment-list.tsx";
 import { cursor } from "../parts/selection.ts";
 import { Missing, Nothing, Problem } from "../parts/states.tsx";
 import { place, setQuery } from "../router.ts";
