@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { it } from "node:test";
 import { keyFinder } from "../src/base/http/access.ts";
-import { readRollouts } from "../src/serve/rollout-request.ts";
+import { readRollouts } from "../src/serve/rollout-handler.ts";
 import { grows } from "./fixtures/grows.ts";
 import { withServer } from "./fixtures/serve-server.ts";
 

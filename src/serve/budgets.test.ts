@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { withServer } from "../../test/fixtures/serve-server.ts";
 import { most } from "../core/budget.ts";
-import { readRollouts } from "./rollout-request.ts";
+import { readRollouts } from "./rollout-handler.ts";
 
 const messages = [{ role: "user", content: "Where does Ada live?" }];
 const tools = (count: number) =>

@@ -6,7 +6,8 @@ import type { z } from "zod";
 import { packageVersion } from "../base/files/package-version.ts";
 import { type Guarded, type GuardSettings, guarded, logFault } from "../base/http/guard.ts";
 import { replyJson } from "../base/http/handler.ts";
-import { apiErrorBody } from "./api-error.ts";
+import type { Refusal } from "../base/http/refusal.ts";
+import type { Json } from "../core/json-value.ts";
 import type { Endpoint } from "./endpoint.ts";
 import { idempotentReplies } from "./idempotent-replies.ts";
 import { type Callers, callers, type keySchema, type Used } from "./keys.ts";
@@ -110,4 +111,35 @@ export function servedHandler(
       ready = accepting = false;
     },
   };
+}
+
+const types: Record<number, string> = { 401: "authentication_error", 403: "permission_error", 429: "rate_limit_error" };
+
+/** The error body of OpenAI's APIs. */
+function openaiError({ status, message, code, param }: Refusal): Json {
+  const own = status === 409 ? "conflict_error" : types[status];
+  return { error: { message, type: own ?? (status < 500 ? "invalid_request_error" : "server_error"), param, code } };
+}
+
+const anthropicTypes: Record<number, string> = {
+  ...types,
+  404: "not_found_error",
+  413: "request_too_large",
+  503: "overloaded_error",
+};
+
+function anthropicError({ status, message }: Refusal): Json {
+  const type = anthropicTypes[status] ?? (status < 500 ? "invalid_request_error" : "api_error");
+  return { type: "error", error: { type, message } };
+}
+
+/** Refusals before the Model Context Protocol is spoken, in its own shape. */
+function mcpError({ message, status }: Refusal): Json {
+  const code = { 400: -32700, 404: -32601 }[status] ?? -32000; // the body can't be read, the method is not there
+  return { jsonrpc: "2.0", id: null, error: { code, message } };
+}
+
+function apiErrorBody(refusal: Refusal, path: string): Json {
+  if (path === "/mcp") return mcpError(refusal);
+  return path.startsWith("/v1/messages") ? anthropicError(refusal) : openaiError(refusal);
 }

@@ -1,11 +1,11 @@
 /**
  * Tools over HTTP, for trainers and systems that run their own loop: `POST /tools/{name}`, and a list of them. A tool that fails is an answer that says so, as it is an observation in a chain.
  */
-
 import type { Route } from "../base/http/guard.ts";
 import { Refusal } from "../base/http/refusal.ts";
+import { isAbort, messageOf } from "../core/errors.ts";
 import { type Tool, toolJsonSchema } from "../core/tool.ts";
-import { callTool } from "./call-tool.ts";
+import { checkInput } from "../language/check-input.ts";
 import type { Endpoint } from "./endpoint.ts";
 import { type McpTool, mcpRoutes } from "./mcp/mcp-endpoint.ts";
 import { type ServedHandler, type ServeOptions, servedHandler } from "./served-handler.ts";
@@ -47,4 +47,25 @@ export function toolHandler(options: ToolHandlerOptions): ServedHandler {
     ...options.routes,
   };
   return servedHandler(endpoints, options);
+}
+
+/** One call: checked input, bounded time, output as text; a failure is returned, not thrown. */
+async function callTool(tool: Tool, given: unknown, signal: AbortSignal, maxCharacters: number) {
+  const started = performance.now();
+  const late = AbortSignal.timeout(tool.timeoutMs ?? 60_000);
+  const answer = (ok: boolean, text: string) => ({
+    ok,
+    output: text.slice(0, maxCharacters),
+    ms: Math.round(performance.now() - started),
+    cutCharacters: Math.max(0, text.length - maxCharacters),
+  });
+  try {
+    const input = await checkInput(tool, given ?? {});
+    if ("problem" in input) return answer(false, `error: the input is wrong: ${input.problem}`);
+    const output = await tool.execute(input.value, { signal: AbortSignal.any([signal, late]) });
+    return answer(true, typeof output === "string" ? output : (JSON.stringify(output) ?? ""));
+  } catch (error) {
+    if (signal.aborted) throw signal.reason;
+    return answer(false, `error: ${late.aborted && isAbort(error) ? "the tool took too long" : messageOf(error)}`);
+  }
 }

@@ -2,7 +2,6 @@
  * The AI SDK's UI message stream: `POST /api/chat` answers the newest message, `GET /api/chat/{id}/stream` resumes the
  * stream of a chat (a page that was reloaded). A chain without a reader continues for a while, then it is stopped.
  */
-
 import { streamReply } from "../base/http/event-stream.ts";
 import { Refusal, refusalOf } from "../base/http/refusal.ts";
 import { asArray, asObject, asString, type Json, objectsOf } from "../core/json-value.ts";
@@ -11,8 +10,9 @@ import type { BackgroundRun, BackgroundRuns } from "./background-runs.ts";
 import { chainRequest } from "./chain-request.ts";
 import type { ChainService } from "./chain-service.ts";
 import type { Call, Endpoint } from "./endpoint.ts";
-import { uiProjection } from "./project/ui.ts";
+import { replyEnd, servedUsage } from "./project/reply-parts.ts";
 import { type Emit, eventWriter } from "./send-reply.ts";
+import { type ServedEvent, untold } from "./served-events.ts";
 import { settle } from "./settle.ts";
 
 /** Chats of two keys may have the same id. */
@@ -77,4 +77,79 @@ function uiMessages(body: Json): { messages: Message[]; media: boolean } {
     return role === "user" || role === "assistant" || role === "system" ? [{ role, content }] : [];
   });
   return { messages, media };
+}
+
+/**
+ * A chain as the stream's parts: roles are reasoning parts, each announced by a `data-segment` with its tag; executed tools are
+ * dynamic tool parts of the provider's own; the answer is text; tokens come as `data-usage`.
+ */
+export function uiProjection(options: { messageId: string; model: string; trajectoryId: string }) {
+  const { messageId, model, trajectoryId } = options;
+  let parts = 0;
+  let reasoning: string | undefined;
+  let answer: string | undefined;
+  const answerId = `${messageId}-answer`;
+  function answerDelta(delta: string): Json[] {
+    if (delta === "") return [];
+    const start = answer === undefined ? [{ type: "text-start", id: answerId }] : [];
+    answer = (answer ?? "") + delta;
+    return [...start, { type: "text-delta", id: answerId, delta }];
+  }
+  function closeAnswer(): Json[] {
+    const open = answer !== undefined;
+    answer = undefined;
+    return open ? [{ type: "text-end", id: answerId }] : [];
+  }
+  return {
+    begin: (): Json[] => [
+      { type: "start", messageId, messageMetadata: { model, trajectory: trajectoryId } },
+      { type: "start-step" },
+    ],
+    add(event: ServedEvent): Json[] {
+      switch (event.type) {
+        case "role-start": {
+          const id = `${messageId}-${parts++}`;
+          const segment = { type: "data-segment", id: `segment-${id}`, data: { tag: event.role } };
+          if (event.tool) return [segment];
+          reasoning = id;
+          return [segment, { type: "reasoning-start", id }];
+        }
+        case "role-delta":
+          return reasoning === undefined ? [] : [{ type: "reasoning-delta", id: reasoning, delta: event.text }];
+        case "role-end": {
+          const id = reasoning;
+          reasoning = undefined;
+          return id === undefined ? [] : [{ type: "reasoning-end", id }];
+        }
+        case "tool": {
+          const call = { toolCallId: `${messageId}-${event.callId}`, providerExecuted: true, dynamic: true };
+          const input = { type: "tool-input-available", toolName: event.tool, input: event.input ?? {}, ...call };
+          const output = event.ok
+            ? { type: "tool-output-available", output: event.output, ...call }
+            : { type: "tool-output-error", errorText: event.output, ...call };
+          return [input, output];
+        }
+        case "answer-delta":
+          return answerDelta(event.text);
+        case "answer":
+          return [...answerDelta(untold(event.text, answer ?? "")), ...closeAnswer()];
+        case "end": {
+          const { trajectory, usage } = event;
+          const { promptTokens, completionTokens, cachedTokens, reasoningTokens } = servedUsage(event);
+          const tokens = { prompt: promptTokens, completion: completionTokens, cached: cachedTokens };
+          const data = { ...tokens, reasoning: reasoningTokens, toolCalls: usage.toolCalls, ending: trajectory.ending };
+          const finishReason = replyEnd(event).finish === "length" ? "length" : "stop";
+          return [
+            ...closeAnswer(),
+            { type: "data-usage", data },
+            { type: "finish-step" },
+            { type: "finish", finishReason },
+          ];
+        }
+        default:
+          return [];
+      }
+    },
+    fail: (message: string): Json[] => [{ type: "error", errorText: message }],
+  };
 }

@@ -4,8 +4,8 @@
  * Everything is counted.
  */
 import type { Task } from "../core/task.ts";
-import { hasVariance } from "./advantages.ts";
 import { type Credit, isCompared } from "./credit.ts";
+import { hasVariance } from "./credit-group.ts";
 import type { Rollout, RolloutPlace } from "./run-rollout.ts";
 
 export interface Group {

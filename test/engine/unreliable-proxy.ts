@@ -1,8 +1,7 @@
 /** A proxy that loses, delays, repeats and reorders requests by a seed, in front of a real server. */
 import { request as send } from "node:http";
-import type { HttpRequest, ReplyHeaders } from "../../src/base/http/handler.ts";
+import { type HttpRequest, type ReplyHeaders, readBytes } from "../../src/base/http/handler.ts";
 import { listen } from "../../src/base/http/listen.ts";
-import { readBytes } from "../../src/base/http/request-body.ts";
 import { seededRandom } from "../../src/base/work/random.ts";
 
 /** Starts it; `share` of the requests meet with each kind of trouble. */

@@ -11,10 +11,17 @@ import { isAbort, messageOf } from "../../core/errors.ts";
 import { asObject, defined, type Json } from "../../core/json-value.ts";
 import { printable } from "../../core/printable.ts";
 import { checkOrigin, corsHeaders, keyFinder, keyOf, preflightHeaders } from "./access.ts";
-import { fetchHandler, type Handler, type HttpRequest, type Reply, replyJson } from "./handler.ts";
+import {
+  type BodyMeter,
+  fetchHandler,
+  type Handler,
+  type HttpRequest,
+  jsonOf,
+  type Reply,
+  replyJson,
+  unpack,
+} from "./handler.ts";
 import { type Protocol, parse, Refusal, refusalOf, statusOf, stopCause } from "./refusal.ts";
-import { type BodyMeter, jsonOf, unpack } from "./request-body.ts";
-import { routeFinder } from "./routes.ts";
 
 export interface Call<Caller = unknown> {
   request: HttpRequest;
@@ -243,4 +250,59 @@ export const logFault = faults((text) => console.error(printable(text)));
 function once<T>(work: () => Promise<T>): () => Promise<T> {
   let done: Promise<T> | undefined;
   return () => (done ??= work());
+}
+
+/** A route that was found, with the parts of the path that it names. */
+interface Found<Work> {
+  pattern: string;
+  work: Work;
+  params: Record<string, string>;
+}
+
+/** Finds the route of a request, or what it is refused with. */
+function routeFinder<Work>(
+  table: Readonly<Record<string, Work>>,
+): (method: string, path: string) => Found<Work> | Refusal {
+  const routes = Object.entries(table).map(([pattern, work]) => {
+    const [method = "", path = ""] = pattern.split(" ");
+    return { pattern, method, parts: path.split("/"), work };
+  });
+  // What is written out comes before what is open: /tools/batch is not the tool named batch.
+  routes.sort((a, b) => Number(a.pattern.includes("{")) - Number(b.pattern.includes("{")));
+  return (asked, given) => {
+    const path = given.length > 1 ? given.replace(/\/$/, "") : given;
+    const method = asked === "HEAD" ? "GET" : asked;
+    const parts = path.split("/");
+    const fitting: string[] = [];
+    for (const { pattern, method: served, parts: wanted, work } of routes) {
+      const params = match(wanted, parts);
+      if (params && served === method) return { pattern, work, params };
+      if (params) fitting.push(served);
+    }
+    if (fitting.length === 0) return new Refusal(404, `nothing is served at ${asked} ${path}`);
+    return new Refusal(405, `${asked} is not served at ${path}`, { headers: { allow: fitting.join(", ") } });
+  };
+}
+
+function match(pattern: readonly string[], parts: readonly string[]): Record<string, string> | undefined {
+  if (pattern[0] === "**") {
+    const end = pattern.slice(1);
+    return parts.length > end.length ? match(end, parts.slice(-end.length)) : undefined;
+  }
+  if (pattern.length !== parts.length) return undefined;
+  const params: Record<string, string> = {};
+  for (const [index, wanted] of pattern.entries()) {
+    const part = parts[index]!;
+    if (!wanted.startsWith("{")) {
+      if (wanted !== part) return undefined;
+    } else if (part === "") return undefined;
+    else {
+      try {
+        params[wanted.slice(1, -1)] = decodeURIComponent(part);
+      } catch {
+        return undefined;
+      }
+    }
+  }
+  return params;
 }

@@ -21,10 +21,17 @@ import type { TokenizerFingerprint } from "../../core/fingerprint.ts";
 import { checkExamples } from "../embedded/train/check-examples.ts";
 import { saveCheckpointFiles } from "./checkpoint-files.ts";
 import { cutSample, filledUp, roundedUp } from "./few-lengths.ts";
-import { answerOf, asRestart, checkAnswer, jsonOf } from "./read-result.ts";
-import { findServer, type ServerKind } from "./server-kind.ts";
-import { type TinkerClientOptions, type TinkerFuture, type TinkerResult, tinkerClient } from "./tinker-client.ts";
-import { openSession, remembered } from "./tinker-session.ts";
+import {
+  answerOf,
+  asRestart,
+  checkAnswer,
+  jsonOf,
+  type TinkerClientOptions,
+  type TinkerFuture,
+  type TinkerResult,
+  tinkerClient,
+} from "./tinker-client.ts";
+import { findServer, openSession, remembered, type ServerKind } from "./tinker-session.ts";
 
 export interface TinkerEngineOptions extends TinkerClientOptions {
   baseModel: string;

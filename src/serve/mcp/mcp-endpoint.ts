@@ -5,9 +5,8 @@
  */
 import type { McpHttpHandler, Server } from "@modelcontextprotocol/server";
 import { packageVersion } from "../../base/files/package-version.ts";
-import type { Reply } from "../../base/http/handler.ts";
+import { jsonOf, type Reply } from "../../base/http/handler.ts";
 import { Refusal } from "../../base/http/refusal.ts";
-import { jsonOf } from "../../base/http/request-body.ts";
 import { loadPeer } from "../../base/work/optional-peer.ts";
 import { budgets, most } from "../../core/budget.ts";
 import { asObject, type Json } from "../../core/json-value.ts";

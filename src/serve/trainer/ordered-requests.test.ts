@@ -1,7 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { futures } from "./futures.ts";
-import { orderedRequests } from "./ordered-requests.ts";
+import { futures, orderedRequests } from "./futures.ts";
 
 /** Requests that note when they are carried out. */
 function numbered() {

@@ -4,23 +4,35 @@
  * are sums; nothing is clipped that the request does not say. Beyond the protocol, `coa` in the client configuration names
  * what this server adds: `dual_clip` and `temperature` in loss_fn_config.
  */
-
 import { join } from "node:path";
 import { z } from "zod";
+import { lossNumbers, tokenFactors, tokenLoss } from "../../base/count/policy-loss.ts";
 import { type Call, type Guarded, type GuardSettings, guarded, type Route, withBody } from "../../base/http/guard.ts";
 import { replyJson } from "../../base/http/handler.ts";
 import { parse, Refusal } from "../../base/http/refusal.ts";
-import { adamSchema, fromAdam, sampleRequestSchema, toPassResult } from "../../base/wire/tinker.ts";
-import { decodePass, encodePassResult, encodeSamples, protobufType } from "../../base/wire/tinker-protobuf.ts";
+import {
+  adamSchema,
+  fromAdam,
+  fromPass,
+  passSchema,
+  sampleRequestSchema,
+  toPassResult,
+} from "../../base/wire/tinker.ts";
+import {
+  decodePass,
+  encodePassResult,
+  encodeSamples,
+  type PassRequest,
+  protobufType,
+} from "../../base/wire/tinker-protobuf.ts";
 import { scoreTokens } from "../../base/work/score-tokens.ts";
+import type { Example, LossSpec } from "../../core/engine.ts";
 import { CoaError } from "../../core/errors.ts";
 import { tokenizerFingerprint } from "../../core/fingerprint.ts";
 import type { Tokenizer } from "../../core/tokenizer.ts";
 import { checkpointStore } from "./checkpoints.ts";
 import { futures, type Outcome } from "./futures.ts";
-import { passFromJson, requestIds } from "./read-request.ts";
 import { answerSample } from "./sample.ts";
-import { elementwise } from "./token-losses.ts";
 import { loraAlpha, type OpenAdapter, type ServedPolicy, type TrainerMemory, trainerModels } from "./trainer-models.ts";
 
 /** The trainer as a handler for node:http and as one for frameworks that use fetch. */
@@ -49,6 +61,7 @@ export interface TrainerServerOptions extends GuardSettings {
 }
 
 const maxBodyBytes = 2 ** 30;
+const requestIds = z.object({ model_id: z.string(), seq_id: z.number().int().min(1).nullish() });
 const loadWeights = requestIds.extend({ path: z.string(), optimizer: z.boolean().default(true) });
 const savedAs = requestIds.extend({ path: z.string().nullish(), ttl_seconds: z.number().min(0).nullish() });
 
@@ -347,3 +360,22 @@ const samplingSession = z.object({
   base_model: z.string().nullish(),
   model_path: z.string().nullish(),
 });
+
+/** A pass in JSON, under `forward_input` or `forward_backward_input`. */
+function passFromJson(body: Record<string, unknown>, field: string): PassRequest {
+  const { model_id: modelId, seq_id } = parse(requestIds, body);
+  const { examples, loss } = fromPass(parse(passSchema, body[field]));
+  return { modelId, seqId: seq_id ?? 0, examples, loss, forwardOnly: field === "forward_input" };
+}
+
+/** The loss of every token, as other servers return it beside the log-probabilities. */
+function elementwise(examples: readonly Example[], loss: LossSpec, logprobs: readonly Float32Array[]): Float32Array[] {
+  const numbers = lossNumbers(loss);
+  return examples.map((example, number) => {
+    const factors = tokenFactors(example, loss);
+    return logprobs[number]!.map((logprob, at) => {
+      const factor = factors[at]!;
+      return factor === 0 ? 0 : tokenLoss(loss, numbers, { logprob, old: example.oldLogprobs?.[at] ?? 0, factor }).loss;
+    });
+  });
+}

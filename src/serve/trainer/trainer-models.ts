@@ -9,8 +9,7 @@ import { randomUUID } from "node:crypto";
 import { Refusal } from "../../base/http/refusal.ts";
 import { steadyNow } from "../../base/work/steady-clock.ts";
 import type { Engine, Policy } from "../../core/engine.ts";
-import type { Outcome } from "./futures.ts";
-import { type OrderedRequests, orderedRequests } from "./ordered-requests.ts";
+import { type OrderedRequests, type Outcome, orderedRequests } from "./futures.ts";
 
 /** How a model's engine is opened: a new adapter, or one from a PEFT folder. */
 export type OpenAdapter = (lora: { rank: number; alpha: number; seed: number } | { folder: string }) => Promise<Engine>;

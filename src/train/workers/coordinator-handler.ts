@@ -10,8 +10,7 @@ import { Refusal } from "../../base/http/refusal.ts";
 import { CoaError } from "../../core/errors.ts";
 import { readTrajectory } from "../../core/trajectory.ts";
 import type { LeaseBoard } from "./lease-board.ts";
-import { differences } from "./worker-identity.ts";
-import { leaseRequest, type RunForWorkers, resultRecord, sampleRequest } from "./worker-protocol.ts";
+import { differences, leaseRequest, type RunForWorkers, resultRecord, sampleRequest } from "./worker-protocol.ts";
 
 export interface CoordinatorOptions {
   board: LeaseBoard;

@@ -14,7 +14,6 @@ import { type Policy, sampleManyWith } from "../../core/engine.ts";
 import { CoaError, isAbort, messageOf, UsageError } from "../../core/errors.ts";
 import { parseJson } from "../../core/json-value.ts";
 import type { Trajectory } from "../../core/trajectory.ts";
-import type { WorkerIdentity } from "./worker-identity.ts";
 import {
   type Lease,
   leaseAnswer,
@@ -23,6 +22,7 @@ import {
   runSchema,
   sampleAnswer,
   understood,
+  type WorkerIdentity,
 } from "./worker-protocol.ts";
 
 export interface WorkerOptions {

@@ -1,8 +1,23 @@
 /** What a coordinator and its workers say to each other. Both sides check it: either may be of another release. */
 import { z } from "zod";
+import { packageVersion } from "../../base/files/package-version.ts";
 import { CoaError } from "../../core/errors.ts";
+import { fingerprint, tokenizerDifference, tokenizerFingerprint } from "../../core/fingerprint.ts";
+import type { Profile } from "../../core/profile.ts";
 import { taskSchema } from "../../core/task.ts";
-import { workerIdentitySchema } from "./worker-identity.ts";
+import type { Tokenizer } from "../../core/tokenizer.ts";
+import type { Tool } from "../../core/tool.ts";
+import { describeTools } from "../../language/with-tools.ts";
+
+const workerIdentitySchema = z.object({
+  version: z.string(),
+  profile: z.object({ name: z.string(), fingerprint: z.string() }),
+  /** Fingerprint of what the model is told of each tool, by name. */
+  tools: z.record(z.string(), z.string()),
+  tokenizer: z.object({ size: z.number(), fingerprint: z.string() }),
+});
+/** What a worker and a run must have in common: chains of any other worker would be other chains than those the run describes. */
+export type WorkerIdentity = z.infer<typeof workerIdentitySchema>;
 
 const policyAddressSchema = z.object({
   /** With the version: `http://trainer:8000/v1`. */
@@ -121,4 +136,40 @@ export function understood<T>(schema: z.ZodType<T>, value: unknown): T {
   const parsed = schema.safeParse(value);
   if (parsed.success) return parsed.data;
   throw new CoaError("network", `the coordinator's answer has another form: ${z.prettifyError(parsed.error)}`);
+}
+
+/** The identity of this process, with what it runs chains with. */
+export function workerIdentity(parts: {
+  profile: Profile;
+  tools: readonly Tool[];
+  tokenizer: Tokenizer;
+}): WorkerIdentity {
+  const { profile, tools, tokenizer } = parts;
+  return {
+    version: packageVersion(),
+    profile: { name: profile.name, fingerprint: fingerprint(JSON.stringify(profile)) },
+    tools: Object.fromEntries(describeTools(tools).map((tool) => [tool.name, fingerprint(JSON.stringify(tool))])),
+    tokenizer: tokenizerFingerprint(tokenizer),
+  };
+}
+
+/** What differs between a worker and the run, in words; nothing where they agree. */
+export function differences(worker: WorkerIdentity, run: WorkerIdentity): string[] {
+  const found: string[] = [];
+  if (worker.version !== run.version)
+    found.push(`its package is version ${worker.version}, the run has ${run.version}`);
+  if (worker.profile.name !== run.profile.name)
+    found.push(`its profile is ${worker.profile.name}, the run has ${run.profile.name}`);
+  else if (worker.profile.fingerprint !== run.profile.fingerprint)
+    found.push(`its profile ${run.profile.name} has other tags or rules than the run's`);
+  for (const name of Object.keys(run.tools)) {
+    if (worker.tools[name] === undefined) found.push(`it lacks the tool ${name}`);
+    else if (worker.tools[name] !== run.tools[name])
+      found.push(`its tool ${name} has another description or other inputs than the run's`);
+  }
+  for (const name of Object.keys(worker.tools))
+    if (run.tools[name] === undefined) found.push(`it has the tool ${name}, which the run has not`);
+  const tokenizers = tokenizerDifference(worker.tokenizer, run.tokenizer, { own: "its", other: "the run's" });
+  if (tokenizers) found.push(tokenizers);
+  return found;
 }

@@ -13,7 +13,7 @@ import { type Rollout, rolloutKey } from "../run-rollout.ts";
 import { coordinatorHandler } from "./coordinator-handler.ts";
 import { leaseBoard } from "./lease-board.ts";
 import { runWorker, type WorkerOptions } from "./run-worker.ts";
-import { differences } from "./worker-identity.ts";
+import { differences } from "./worker-protocol.ts";
 
 const folder = await mkdtemp(join(tmpdir(), "coa-workers-"));
 const servers: Listening[] = [];

@@ -3,7 +3,7 @@ import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, it } from "node:test";
-import { blockFormat, readBlocks, writeQ8 } from "./gguf-blocks.ts";
+import { blockFormat, readBlocks, writeQ8 } from "./gguf-format.ts";
 
 interface Reference {
   type: number;

@@ -9,7 +9,6 @@ import { type FileHandle, open } from "node:fs/promises";
 import { writeAll } from "../../../base/files/disk.ts";
 import { writeFileAtomically } from "../../../base/files/write-file.ts";
 import { CoaError, messageOf } from "../../../core/errors.ts";
-import { narrowBfloat16, widenBfloat16 } from "./bfloat16.ts";
 
 /** How the numbers of a tensor are stored. */
 export type TensorType = "f32" | "f16" | "bf16";
@@ -191,4 +190,23 @@ export async function writeSafetensors(
     await writeAll(file, head);
     for (const { data } of tensors.values()) await writeAll(file, tensorBytes(data, type));
   });
+}
+
+/** Widens bf16 bits; exact, since every bf16 is a 32-bit float. */
+export function widenBfloat16(bits: Uint16Array): Float32Array {
+  const words = new Uint32Array(bits.length);
+  for (let i = 0; i < bits.length; i++) words[i] = bits[i]! << 16;
+  return new Float32Array(words.buffer);
+}
+
+/** The nearest bf16 bits of each number. */
+function narrowBfloat16(values: Float32Array): Uint16Array<ArrayBuffer> {
+  const words = new Uint32Array(Float32Array.from(values).buffer);
+  const bits = new Uint16Array(values.length);
+  for (let i = 0; i < bits.length; i++) {
+    const word = words[i]!;
+    // Not a number stays so: its upper half alone could be an infinity.
+    bits[i] = Number.isNaN(values[i]!) ? (word >>> 16) | 0x40 : (word + 0x7fff + ((word >>> 16) & 1)) >>> 16;
+  }
+  return bits;
 }

@@ -5,8 +5,7 @@
 import { add, linear, scale } from "../autodiff/rules.ts";
 import { createTape, gradients, type Tape } from "../autodiff/tape.ts";
 import type { Adapter } from "../lora/adapter.ts";
-import { chunkedHead } from "../loss/chunked-head.ts";
-import type { LossInputs } from "../loss/loss-head.ts";
+import { chunkedHead, type LossInputs } from "../loss/chunked-head.ts";
 import { createGraph, type Graph, type Value } from "../onnx/graph.ts";
 import { gatherRows } from "../onnx/operators.ts";
 import type { ModelConfig } from "./config.ts";

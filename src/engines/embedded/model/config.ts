@@ -5,7 +5,6 @@
  */
 import * as z from "zod";
 import { CoaError } from "../../../core/errors.ts";
-import type { RopeScaling } from "./rotary.ts";
 
 /** Which tensors a decoder has and how they are combined. */
 export interface ModelConfig {
@@ -231,4 +230,30 @@ export function configToHuggingFace(config: ModelConfig): Record<string, unknown
     torch_dtype: "float32",
     use_cache: true,
   };
+}
+
+/** Llama 3.1's stretching: waves longer than the context it was first trained with turn `factor` times slower. */
+interface RopeScaling {
+  factor: number;
+  lowFrequencyFactor: number;
+  highFrequencyFactor: number;
+  originalContext: number;
+}
+
+/** The frequency of every pair of a head, fastest first. */
+export function rotaryFrequencies({
+  headSize,
+  ropeTheta,
+  ropeScaling,
+}: Pick<ModelConfig, "headSize" | "ropeTheta" | "ropeScaling">): Float64Array {
+  const pairs = headSize / 2;
+  const plain = Float64Array.from({ length: pairs }, (_, pair) => ropeTheta ** (-pair / pairs));
+  if (!ropeScaling) return plain;
+  const { factor, lowFrequencyFactor: low, highFrequencyFactor: high, originalContext } = ropeScaling;
+  return plain.map((frequency) => {
+    // How many waves fit the original context: few: stretched; many: unchanged; between the two: interpolated.
+    const waves = (originalContext * frequency) / (2 * Math.PI);
+    const kept = Math.min(1, Math.max(0, (waves - low) / (high - low)));
+    return frequency * (kept + (1 - kept) / factor);
+  });
 }

@@ -13,8 +13,7 @@ import { type RotaryTables, rotaryTables } from "../autodiff/rules.ts";
 import type { Tape } from "../autodiff/tape.ts";
 import type { Value } from "../onnx/graph.ts";
 import type { HostTensor } from "../runtime/runtime.ts";
-import { keptPerToken, type ModelConfig } from "./config.ts";
-import { rotaryFrequencies } from "./rotary.ts";
+import { keptPerToken, type ModelConfig, rotaryFrequencies } from "./config.ts";
 
 /** Into how many blocks attention cuts each part of a batch (see causal-attention.ts); parts that are absent are left out. */
 export interface LayoutBlocks {

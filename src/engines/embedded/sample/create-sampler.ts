@@ -21,7 +21,6 @@ import {
 } from "./decoder-layout.ts";
 import type { Drawn } from "./draw-token.ts";
 import { packWeights, writeRotaryTable } from "./pack-weights.ts";
-import { pagePool } from "./page-pool.ts";
 import { decoderModule } from "./run-tile.ts";
 import {
   type Sampler,
@@ -40,7 +39,7 @@ import {
   type Sequence,
   sharedPrefix,
 } from "./sequence.ts";
-import { sessionCache } from "./session-cache.ts";
+import { pagePool, sessionCache } from "./session-cache.ts";
 import { startTileThreads } from "./tile-threads.ts";
 import { pagePositions, rowBytes } from "./wasm/row-kernels.ts";
 import { startWideThread } from "./wide-thread.ts";

@@ -3,9 +3,8 @@
  * projections are joined in one matrix, gate and up in another. The factor 1 / sqrt(headSize) of attention is folded
  * into the query weights, or into the weights of the queries' norm, which would undo it. Head dimensions are spread so that each half starts on a whole vector; the gaps stay zero.
  */
-import type { ModelConfig } from "../model/config.ts";
+import { type ModelConfig, rotaryFrequencies } from "../model/config.ts";
 import { embeddingName, finalNormName, headName, layerNames, type ParameterSet } from "../model/parameters.ts";
-import { rotaryFrequencies } from "../model/rotary.ts";
 import type { DecoderLayout } from "./decoder-layout.ts";
 import { panelColumns } from "./wasm/matmul.ts";
 import { groupedRow, packColumn8, panelBytes8 } from "./wasm/matmul-8bit.ts";

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { pagePool } from "./page-pool.ts";
+import { pagePool } from "./session-cache.ts";
 
 const memory = (maximum: number) => new WebAssembly.Memory({ initial: 1, maximum, shared: true });
 

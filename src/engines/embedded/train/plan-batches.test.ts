@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { seededRandom } from "../../../base/work/random.ts";
-import { paddedLength, planBatches } from "./plan-batches.ts";
+import { paddedLength, planBatches } from "./lay-out-batches.ts";
 
 /** Examples of these lengths that share nothing. */
 const alone = (lengths: number[]) => lengths.map((length) => ({ tokens: new Int32Array(length), silent: 0 }));
