@@ -66,26 +66,7 @@ export interface ChainServiceOptions {
 /** A chain that has its place: runs it, tells what happens as it happens, and gives its end. It is called once. */
 export type ServedChain = (tell: (event: ServedEvent) => void) => Promise<ServedEnd>;
 
-export interface ChainService {
-  readonly name: string;
-  readonly profile: Profile;
-  readonly model: Model;
-  /** Whether clients may bring tools of their own. */
-  readonly clientTools: boolean;
-  /** Whether the model is told what to do in a prompt; others were taught it. */
-  readonly prompted: boolean;
-  readonly media: "refuse" | "ignore";
-  readonly suspended: SuspendedChains;
-  profileFor(request: Pick<ChainRequest, "clientTools" | "task">): Profile;
-  readonly running: number;
-  readonly waiting: number;
-  /** Takes a place, or refuses with 429; callers share the places and the queue evenly. */
-  place(owner: string, signal: AbortSignal): Promise<Release>;
-  /** Takes a place, or refuses with 429. The signal stops the chain. */
-  start(request: ChainRequest, signal: AbortSignal): Promise<ServedChain>;
-  /** Whether a name is one of this service's model. */
-  knows(name: string | undefined): boolean;
-}
+export type ChainService = ReturnType<typeof chainService>;
 
 const mostSchemas = 64;
 
@@ -101,7 +82,7 @@ export function chainService(
   options: ChainServiceOptions,
   suspended: SuspendedChains,
   reserve: (owner: string) => Promise<() => void> = async () => () => {},
-): ChainService {
+) {
   const { model, profile, defaults = {}, maxQueue = 256 } = options;
   const name = options.name ?? model.name;
   const places = semaphore(options.maxChains ?? 16);
@@ -219,20 +200,27 @@ export function chainService(
     name,
     profile,
     model,
+    /** Whether clients may bring tools of their own. */
     clientTools: options.clientTools ?? defaults.systemPrompt !== false,
+    /** Whether the model is told what to do in a prompt; others were taught it. */
     prompted: defaults.systemPrompt !== false,
     media: options.media ?? "refuse",
     suspended,
-    profileFor: (request) => withTools(profileOf(request), [...toolsFor(request), ...request.clientTools]),
-    get running() {
+    profileFor: (request: Pick<ChainRequest, "clientTools" | "task">): Profile =>
+      withTools(profileOf(request), [...toolsFor(request), ...request.clientTools]),
+    get running(): number {
       return places.held;
     },
-    get waiting() {
+    get waiting(): number {
       return places.waiting;
     },
-    knows: (asked) => asked === undefined || asked === name || asked === model.name || asked === "coa",
+    /** Whether a name is one of this service's model. */
+    knows: (asked: string | undefined): boolean =>
+      asked === undefined || asked === name || asked === model.name || asked === "coa",
+    /** Takes a place, or refuses with 429; callers share the places and the queue evenly. */
     place,
-    async start(request, signal) {
+    /** Takes a place, or refuses with 429. The signal stops the chain. */
+    async start(request: ChainRequest, signal: AbortSignal): Promise<ServedChain> {
       await model.prepare?.(signal).catch(() => {}); // so that it is known what its server reads as special; the chain says what broke
       const chain = resolve(request, suspended.seal, signal);
       const release = await place(request.owner, signal);

@@ -10,30 +10,23 @@ import { inOrder } from "../base/work/in-order.ts";
 import type { Annotation } from "../core/annotation.ts";
 import type { Trajectory } from "../core/trajectory.ts";
 
-export interface KeptChains {
-  append(trajectory: Trajectory): Promise<void>;
-  /** Keeps what was decided about a chain. */
-  annotate(annotation: Annotation): Promise<void>;
-  /** Removes the chain of this id where it belongs to this owner; false where there is none. */
-  delete(id: string, owner: string): Promise<boolean>;
-  close(): Promise<void>;
-}
-
 /** Whose chain it is; anyone may delete a chain of a server without keys. */
 const isOf = (line: Trajectory, id: string, owner: string) => line.id === id && (line.owner ?? "anyone") === owner;
 
 /** Opens a file for keeping chains; annotations stand beside it, or where the studio finds them. */
-export async function openKeptChains(file: string, annotations = `${file}.annotations.jsonl`): Promise<KeptChains> {
+export async function openKeptChains(file: string, annotations = `${file}.annotations.jsonl`) {
   let writer = await openJsonl<Trajectory>(file);
   const inTurn = inOrder(); // no file is rewritten while it is written
   return {
-    append: ({ id, owner, ...rest }) =>
+    append: ({ id, owner, ...rest }: Trajectory): Promise<void> =>
       // Whose chain it is looks like a secret and is none.
       inTurn(() =>
         writer.append({ id, ...(redactSecrets(rest) as typeof rest), ...(owner !== undefined && { owner }) }),
       ),
-    annotate: (annotation) => inTurn(() => appendLine(annotations, annotation)),
-    delete: (id, owner) =>
+    /** Keeps what was decided about a chain. */
+    annotate: (annotation: Annotation): Promise<void> => inTurn(() => appendLine(annotations, annotation)),
+    /** Removes the chain of this id where it belongs to this owner; false where there is none. */
+    delete: (id: string, owner: string): Promise<boolean> =>
       inTurn(async () => {
         const isKept = (line: Trajectory) => isOf(line, id, owner);
         if (!(await holds(file, isKept))) return false;
@@ -50,7 +43,7 @@ export async function openKeptChains(file: string, annotations = `${file}.annota
         }
         return true;
       }),
-    close: () => inTurn(() => writer.close()),
+    close: (): Promise<void> => inTurn(() => writer.close()),
   };
 }
 

@@ -72,22 +72,13 @@ export interface Caller {
   used?: Used;
 }
 
-export interface Callers {
-  /** The caller of a key; refused where the key has used up what it allows. */
-  admit(entry: ServeKey | undefined): Promise<Caller>;
-  /** The caller of a request that was admitted before; undefined where its key is not known any more. */
-  ofOwner(owner: string): Caller | undefined;
-  /** What was used by days and months of UTC: by the key itself, or by all keys where it may read that. */
-  usage(owner: string): Promise<(Omit<Counted, "owner"> & { key: string })[]>;
-  /** Reserves what a chain may use until it has ended; refused where the budget has no room for it beside those under way. */
-  reserve(owner: string): Promise<() => void>;
-}
+export type Callers = ReturnType<typeof callers>;
 
 /** What a chain is taken to use before a key has run one. */
 const firstTokens = 1000;
 
 /** Admits callers by what all servers have counted. */
-export function callers(keys: readonly ServeKey[], counts: () => Promise<Counts>): Callers {
+export function callers(keys: readonly ServeKey[], counts: () => Promise<Counts>) {
   const owners = new Map(keys.map((entry) => [entry, createHash("sha256").update(entry.key).digest("base64url")]));
   /** Chains under way by owner, and the most that one of them has used so far. */
   const underWay = new Map(Array.from(owners.values(), (owner) => [owner, { chains: 0, tokens: firstTokens, usd: 0 }]));
@@ -161,25 +152,29 @@ export function callers(keys: readonly ServeKey[], counts: () => Promise<Counts>
   }
 
   return {
-    async admit(entry) {
+    /** The caller of a key; refused where the key has used up what it allows. */
+    async admit(entry: ServeKey | undefined): Promise<Caller> {
       if (!entry) return anyone;
       await checkBudget(entry);
       const caller = callerOf(entry);
       await caller.count(1);
       return caller;
     },
-    ofOwner(owner) {
+    /** The caller of a request that was admitted before; undefined where its key is not known any more. */
+    ofOwner(owner: string): Caller | undefined {
       const entry = entryOf(owner);
       return entry ? callerOf(entry) : keys.length === 0 && owner === "anyone" ? anyone : undefined;
     },
-    async usage(owner) {
+    /** What was used by days and months of UTC: by the key itself, or by all keys where it may read that. */
+    async usage(owner: string): Promise<(Omit<Counted, "owner"> & { key: string })[]> {
       const rows = await (await counts()).used(entryOf(owner)?.readsUsage ? undefined : owner);
       return rows.map(({ owner: of, ...row }) => {
         const entry = entryOf(of);
         return { key: entry ? nameOf(entry) : "a key that is not known any more", ...row };
       });
     },
-    async reserve(owner) {
+    /** Reserves what a chain may use until it has ended; refused where the budget has no room for it beside those under way. */
+    async reserve(owner: string): Promise<() => void> {
       const entry = entryOf(owner);
       const own = underWay.get(owner);
       if (!entry || !own) return () => {};

@@ -8,12 +8,7 @@ import { createCipheriv, createDecipheriv, randomBytes } from "node:crypto";
 import { deflateRawSync, inflateRawSync } from "node:zlib";
 import { Refusal } from "../base/http/refusal.ts";
 
-export interface Seal {
-  /** The value as text that only this server reads, for this owner; undefined where it is too large to be handed out. */
-  close(value: unknown, owner: string): string | undefined;
-  /** What was sealed; refuses what was changed, is another owner's or has expired. */
-  open(text: string, owner: string): unknown;
-}
+export type Seal = ReturnType<typeof openSeal>;
 
 export interface SealOptions {
   /** 32 bytes; made up for this process by default. */
@@ -32,11 +27,12 @@ export function isSealed(text: string): boolean {
   return text.startsWith(prefix);
 }
 
-export function openSeal(options: SealOptions = {}): Seal {
+export function openSeal(options: SealOptions = {}) {
   const { key = randomBytes(32), lifeMs = 24 * 3_600_000, maxBytes = 16 * 2 ** 20, now = Date.now } = options;
   const bound = (owner: string) => Buffer.from(`${prefix}${owner}`);
   return {
-    close(value, owner) {
+    /** The value as text that only this server reads, for this owner; undefined where it is too large to be handed out. */
+    close(value: unknown, owner: string): string | undefined {
       const plain = Buffer.from(JSON.stringify({ until: now() + lifeMs, value }));
       if (plain.length > maxBytes) return undefined;
       const nonce = randomBytes(12);
@@ -44,7 +40,8 @@ export function openSeal(options: SealOptions = {}): Seal {
       const body = Buffer.concat([cipher.update(deflateRawSync(plain)), cipher.final()]);
       return prefix + Buffer.concat([nonce, cipher.getAuthTag(), body]).toString("base64url");
     },
-    open(text, owner) {
+    /** What was sealed; refuses what was changed, is another owner's or has expired. */
+    open(text: string, owner: string): unknown {
       const bytes = Buffer.from(isSealed(text) ? text.slice(prefix.length) : "", "base64url");
       const packed = bytes.length > 28 ? decrypted(bytes, key, bound(owner)) : undefined;
       if (!packed) throw refused("it was changed, or belongs to another key or server");

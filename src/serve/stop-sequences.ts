@@ -5,15 +5,10 @@
 import type { ServedEvent } from "./served-events.ts";
 
 /** Passes a text on piece by piece, up to the first of the stops. */
-export interface StopCut {
-  /** What can be passed on now: the beginning of what might be a stop is held back until that is known. */
-  add(text: string): string;
-  /** What was held back and is no stop. */
-  rest(): string;
-}
+export type StopCut = ReturnType<typeof stopCut>;
 
 /** A cut at the first of these texts. */
-export function stopCut(stops: readonly string[]): StopCut {
+export function stopCut(stops: readonly string[]) {
   let text = "";
   let passed = 0;
   const upTo = (end: number): string => {
@@ -22,11 +17,13 @@ export function stopCut(stops: readonly string[]): StopCut {
     return piece;
   };
   return {
-    add(piece) {
+    /** What can be passed on now: the beginning of what might be a stop is held back until that is known. */
+    add(piece: string): string {
       text += piece;
       return upTo(firstStop(text, stops)?.at ?? text.length - openEnd(text, stops));
     },
-    rest: () => upTo(firstStop(text, stops)?.at ?? text.length),
+    /** What was held back and is no stop. */
+    rest: (): string => upTo(firstStop(text, stops)?.at ?? text.length),
   };
 }
 

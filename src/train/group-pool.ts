@@ -48,14 +48,6 @@ export interface PoolCollected extends Collected {
   waiting: number;
 }
 
-export interface GroupPool {
-  /** The groups of a step, for weights of this version; nothing older than allowed is among them. */
-  take(step: number, version: number): Promise<PoolCollected>;
-  state(): PoolState;
-  /** Stops all chains and waits for their end. */
-  close(): Promise<void>;
-}
-
 interface OpenGroup {
   group: number;
   round: number;
@@ -67,7 +59,7 @@ interface OpenGroup {
 }
 
 /** A pool that begins with the first `take`. */
-export function groupPool(options: PoolOptions): GroupPool {
+export function groupPool(options: PoolOptions) {
   const { samples, maxAge, journal } = options;
   const sorter = groupSorter(options);
   const places = options.concurrency === undefined ? undefined : semaphore(options.concurrency);
@@ -185,7 +177,8 @@ export function groupPool(options: PoolOptions): GroupPool {
   }
 
   return {
-    async take(step, version) {
+    /** The groups of a step, for weights of this version; nothing older than allowed is among them. */
+    async take(step: number, version: number): Promise<PoolCollected> {
       Object.assign(now, { step, version });
       dropOld();
       refill();
@@ -202,14 +195,15 @@ export function groupPool(options: PoolOptions): GroupPool {
       refill();
       return collected;
     },
-    state: () => ({
+    state: (): PoolState => ({
       next,
       open: [...running.values(), ...ready.map(({ open }) => open), ...again].map(({ group, round }) => ({
         group,
         round,
       })),
     }),
-    async close() {
+    /** Stops all chains and waits for their end. */
+    async close(): Promise<void> {
       closed = true;
       for (const { stop } of running.values()) stop.abort();
       await inTurn(() => {});

@@ -50,17 +50,6 @@ export interface Collected {
   droppedUnjudged: number;
 }
 
-export interface GroupSorter {
-  /** The group to train on, or undefined where it has nothing to teach. */
-  add(task: Task, group: readonly Rollout[]): Group | undefined;
-  /** Notes what is not trained on of a group that teaches: all of it for this reason, or those that could not be judged. */
-  drop(group: readonly Rollout[], reason?: "surplus" | "stale"): void;
-  /** What was counted since the last call, with the groups that are trained on; counting starts again. */
-  take(groups: Group[]): Collected;
-  /** Rollouts counted since the last `take`. */
-  readonly rollouts: number;
-}
-
 export interface SorterOptions {
   samples: number;
   /** Groups whose rewards are all equal are kept too, for a teacher can judge them too. */
@@ -69,7 +58,7 @@ export interface SorterOptions {
   credit?: Credit;
 }
 
-export function groupSorter({ samples, keepAll = false, credit = {} }: SorterOptions): GroupSorter {
+export function groupSorter({ samples, keepAll = false, credit = {} }: SorterOptions) {
   const groups = { "all-right": 0, "all-wrong": 0, uncredited: 0, unjudged: 0 };
   const seen = { finished: 0, mixed: 0, surprise: 0, tokens: 0 };
   const nothing = { rollouts: 0, judged: 0, tooLong: 0, right: 0, reward: 0, ...groups, ...seen };
@@ -79,10 +68,12 @@ export function groupSorter({ samples, keepAll = false, credit = {} }: SorterOpt
     for (const rollout of group) dropped.push(...droppedRollout(rollout, reason));
   };
   return {
-    get rollouts() {
+    /** Rollouts counted since the last `take`. */
+    get rollouts(): number {
       return counts.rollouts;
     },
-    add(task, group) {
+    /** The group to train on, or undefined where it has nothing to teach. */
+    add(task: Task, group: readonly Rollout[]): Group | undefined {
       const judged = group.filter(isJudged);
       counts.rollouts += group.length;
       counts.judged += judged.length;
@@ -103,8 +94,10 @@ export function groupSorter({ samples, keepAll = false, credit = {} }: SorterOpt
       drop(group, reason);
       return undefined;
     },
+    /** Notes what is not trained on of a group that teaches: all of it for this reason, or those that could not be judged. */
     drop,
-    take(groups) {
+    /** What was counted since the last call, with the groups that are trained on; counting starts again. */
+    take(groups: Group[]): Collected {
       const { rollouts, judged, tooLong, right, reward } = counts;
       const perJudged = (sum: number) => (judged === 0 ? 0 : sum / judged);
       const collected = {

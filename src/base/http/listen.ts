@@ -21,21 +21,13 @@ export interface ListenOptions {
   onHttp2?: () => void;
 }
 
-export interface Listening {
-  /** `http://127.0.0.1:PORT`. */
-  origin: string;
-  port: number;
-  pending(): number;
-  /** Takes no new connections and waits until what is under way has ended, or that long; then `late` may end it, and it closes. */
-  drain(maxMs: number, late?: () => void): Promise<void>;
-  close(): Promise<void>;
-}
+export type Listening = Awaited<ReturnType<typeof listen>>;
 
 /** How long a client gets to read how its answer ended. */
 const lastWordsMs = 2000;
 
 /** Starts a server; resolves when it accepts connections. A bare handler answers this machine alone. */
-export async function listen(served: Handler | Guarded, options: ListenOptions = {}): Promise<Listening> {
+export async function listen(served: Handler | Guarded, options: ListenOptions = {}) {
   const { handler, keyed } = typeof served === "function" ? { handler: served, keyed: false } : served;
   checkReach(options.host, keyed);
   const answer = nodeListener(handler, options.stallMs);
@@ -73,11 +65,13 @@ export async function listen(served: Handler | Guarded, options: ListenOptions =
     await Promise.allSettled(pending);
   }
   return {
+    /** `http://127.0.0.1:PORT`. */
     origin: `http://${shown.includes(":") ? `[${shown}]` : shown}:${port}`,
     port,
-    pending: () => pending.size,
+    pending: (): number => pending.size,
     close,
-    async drain(maxMs, late) {
+    /** Takes no new connections and waits until what is under way has ended, or that long; then `late` may end it, and it closes. */
+    async drain(maxMs: number, late?: () => void): Promise<void> {
       draining = true;
       server.close();
       server.closeIdleConnections();

@@ -37,18 +37,8 @@ export function shareParameters(parameters: ParameterSet): ParameterSet {
   return shared;
 }
 
-/** Bytes of an adapter's engine: the base that all share, what training an adapter adds, and what each published policy adds. */
-export interface AdapterMemory {
-  base: number;
-  training: number;
-  sampling: number;
-}
-
-/** What an engine with an adapter of this rank takes at most, by calculation. */
-export function adapterMemory(
-  config: ModelConfig,
-  options: { rank: number; threads?: number; cacheBytes?: number },
-): AdapterMemory {
+/** Most bytes of an engine with an adapter of this rank: the base that all share, what training adds, what each policy adds. */
+export function adapterMemory(config: ModelConfig, options: { rank: number; threads?: number; cacheBytes?: number }) {
   const { maxBatch } = samplerDefaults;
   const { threads = 1, cacheBytes = samplerDefaults.cacheBytes } = options;
   const layout = decoderLayout(config, {

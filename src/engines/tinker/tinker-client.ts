@@ -38,15 +38,7 @@ export type Json = Record<string, unknown>;
 /** A result: JSON, or protobuf where the server answers so. */
 export type TinkerResult = { json: Json; bytes?: undefined } | { bytes: Uint8Array; json?: undefined };
 
-export interface TinkerClient {
-  /** Asks something that is answered at once. */
-  ask(method: "GET" | "POST" | "DELETE", path: string, body?: TinkerBody, signal?: AbortSignal): Promise<Json>;
-  /** Submits an operation; resolves with a way to its result once the server has it. */
-  submit(path: string, body: TinkerBody, options?: SubmitOptions): Promise<TinkerFuture>;
-  /** A file by address, following one redirect. */
-  download(path: string, signal?: AbortSignal): Promise<Uint8Array>;
-  close(): Promise<void>;
-}
+export type TinkerClient = ReturnType<typeof tinkerClient>;
 
 export interface SubmitOptions {
   signal?: AbortSignal;
@@ -65,7 +57,7 @@ const creditPauseMs = 5_000;
 const maxCreditMs = 3_600_000;
 const largePrompt = 128 * 1024;
 
-export function tinkerClient(options: TinkerClientOptions): TinkerClient {
+export function tinkerClient(options: TinkerClientOptions) {
   const { tries = 10, retrieveTimeoutMs = 45_000, slowMs = 30_000, sleep = sleepFor, onNote = () => {} } = options;
   if (!/^https?:$/.test(URL.parse(options.baseURL)?.protocol ?? ""))
     throw new CoaError("usage", `"${options.baseURL}" is not the address of a server, such as http://127.0.0.1:8000`);
@@ -190,8 +182,11 @@ export function tinkerClient(options: TinkerClientOptions): TinkerClient {
   }
 
   return {
-    ask: (method, path, body, signal) => send(method, path, body, { signal }),
-    async submit(path, body, how = {}) {
+    /** Asks something that is answered at once. */
+    ask: (method: "GET" | "POST" | "DELETE", path: string, body?: TinkerBody, signal?: AbortSignal): Promise<Json> =>
+      send(method, path, body, { signal }),
+    /** Submits an operation; resolves with a way to its result once the server has it. */
+    async submit(path: string, body: TinkerBody, how: SubmitOptions = {}): Promise<TinkerFuture> {
       const submitted = async () => String((await send("POST", path, body, how))["request_id"]);
       const id = await submitted();
       const result = async () => {
@@ -200,14 +195,15 @@ export function tinkerClient(options: TinkerClientOptions): TinkerClient {
       };
       return { id, result };
     },
-    async download(path, signal) {
+    /** A file by address, following one redirect. */
+    async download(path: string, signal?: AbortSignal): Promise<Uint8Array> {
       const first = await http.send("GET", root + path, undefined, { signal });
       const location = first.status >= 300 ? first.header("location") : undefined;
       if (!location) return first.bytes();
       await first.bytes();
       return (await http.send("GET", new URL(location, root).href, undefined, { signal })).bytes();
     },
-    close: () => http.close(),
+    close: (): Promise<void> => http.close(),
   };
 }
 

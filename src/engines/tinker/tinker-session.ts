@@ -10,20 +10,13 @@ import { CoaError } from "../../core/errors.ts";
 import { type TokenizerFingerprint, tokenizerDifference } from "../../core/fingerprint.ts";
 import type { TinkerClient } from "./tinker-client.ts";
 
-export interface TinkerSession {
-  readonly id: string;
-  /** Throws when the server no longer knows the session. */
-  check(): void;
-  close(): void;
-}
-
 const heartbeatMs = 10_000;
 
 /** The version of the protocol that we speak, as its own client would say it. */
 export const protocolVersion = "0.25.0";
 
 /** Starts a session and keeps it alive until it is closed. */
-export async function openSession(client: TinkerClient, onNote: (text: string) => void): Promise<TinkerSession> {
+export async function openSession(client: TinkerClient, onNote: (text: string) => void) {
   const created = await client.ask("POST", "create_session", {
     tags: [],
     user_metadata: { client: "chain-of-agents" },
@@ -42,10 +35,11 @@ export async function openSession(client: TinkerClient, onNote: (text: string) =
   timer.unref();
   return {
     id,
-    check() {
+    /** Throws when the server no longer knows the session. */
+    check(): void {
       if (lost) throw forgotten();
     },
-    close: () => clearInterval(timer),
+    close: (): void => clearInterval(timer),
   };
 }
 

@@ -13,14 +13,7 @@ export interface Spent {
 }
 
 /** Counts for all callers. */
-export interface Counts {
-  /** Counts requests of this minute where that makes at most `max`: how many there are then, and when the next minute begins. */
-  take(owner: string, requests: number, max: number): Promise<{ taken: number | undefined; restMs: number }>;
-  spent(owner: string): Promise<Record<"all" | "month" | "day", Spent>>;
-  spend(owner: string, used: Spent): Promise<void>;
-  /** What was used in each day and month, by one owner or by all. */
-  used(owner?: string): Promise<Counted[]>;
-}
+export type Counts = ReturnType<typeof counts>;
 
 /** What an owner used in a period: a day (`2026-11-18`) or a month (`2026-11`). */
 export interface Counted extends Spent {
@@ -30,11 +23,12 @@ export interface Counted extends Spent {
   requests: number;
 }
 
-export function counts(database: Database): Counts {
+export function counts(database: Database) {
   const period = (name: keyof typeof periods) => new Date(database.now()).toISOString().slice(0, periods[name]);
   const budgeted = ["all", "month", "day"] as const;
   return {
-    async take(owner, requests, max) {
+    /** Counts requests of this minute where that makes at most `max`: how many there are then, and when the next minute begins. */
+    async take(owner: string, requests: number, max: number): Promise<{ taken: number | undefined; restMs: number }> {
       const now = database.now();
       const restMs = 60_000 - (now % 60_000);
       const count = `INSERT INTO coa_counts (owner, period, at, requests) VALUES ($1, $2, $3, $4)
@@ -44,7 +38,7 @@ export function counts(database: Database): Counts {
       const [rows] = await database.run([count, [owner, period("minute"), now, requests, Math.floor(max)]]);
       return { taken: rows![0] && Number(rows![0]["requests"]), restMs };
     },
-    async spent(owner) {
+    async spent(owner: string): Promise<Record<"all" | "month" | "day", Spent>> {
       const [rows] = await database.run([
         "SELECT period, tokens, usd FROM coa_counts WHERE owner = $1 AND period IN ($2, $3, $4)",
         [owner, ...budgeted.map(period)],
@@ -55,14 +49,15 @@ export function counts(database: Database): Counts {
       };
       return { all: found("all"), month: found("month"), day: found("day") };
     },
-    async spend(owner, { tokens, usd }) {
+    async spend(owner: string, { tokens, usd }: Spent): Promise<void> {
       const add = `INSERT INTO coa_counts (owner, period, at, tokens, usd, requests) VALUES ($1, $2, $3, $4, $5, 1)
         ON CONFLICT (owner, period) DO UPDATE SET tokens = coa_counts.tokens + excluded.tokens,
           usd = coa_counts.usd + excluded.usd, requests = coa_counts.requests + 1, at = excluded.at`;
       const now = database.now();
       await database.run(...budgeted.map((name): Statement => [add, [owner, period(name), now, tokens, usd]]));
     },
-    async used(owner) {
+    /** What was used in each day and month, by one owner or by all. */
+    async used(owner?: string): Promise<Counted[]> {
       const lengths = `length(period) IN (${periods.day}, ${periods.month})`;
       const [rows] = await database.run([
         `SELECT owner, period, requests, tokens, usd FROM coa_counts

@@ -14,16 +14,7 @@ export interface KeptReply {
   form: "text" | "bytes" | "stream";
 }
 
-export interface KeptReplies {
-  readonly leaseMs: number;
-  /** Takes a key for a request; else its answer, or that it is being written elsewhere, or that it had another request. */
-  claim(key: string, request: string): Promise<"mine" | "busy" | "other" | KeptReply>;
-  renew(key: string): Promise<void>;
-  /** Keeps the answer; false where another server has the key. */
-  finish(key: string, reply: KeptReply): Promise<boolean>;
-  /** Gives a key back: the next request runs. */
-  forget(key: string): Promise<void>;
-}
+export type KeptReplies = ReturnType<typeof keptReplies>;
 
 /** How long an answer is given again. */
 export const repliedMs = 24 * 3_600_000;
@@ -32,12 +23,13 @@ const maxBytes = 256 * 2 ** 20;
 const entryBytes = 2048;
 const trimEvery = 64;
 
-export function keptReplies(database: Database, leaseMs = 15_000): KeptReplies {
+export function keptReplies(database: Database, leaseMs = 15_000) {
   const holder = randomUUID();
   let finished = 0;
   return {
     leaseMs,
-    async claim(key, request) {
+    /** Takes a key for a request; else its answer, or that it is being written elsewhere, or that it had another request. */
+    async claim(key: string, request: string): Promise<"mine" | "busy" | "other" | KeptReply> {
       const now = database.now();
       const take = `INSERT INTO coa_replies (id, request, at, holder, lease) VALUES ($1, $2, $3, $4, $5)
         ON CONFLICT (id) DO UPDATE SET request = excluded.request, at = excluded.at, holder = excluded.holder,
@@ -50,11 +42,12 @@ export function keptReplies(database: Database, leaseMs = 15_000): KeptReplies {
       if (row && row["request"] !== request) return "other";
       return row && row["reply"] !== null ? jsonOf<KeptReply>(row, "reply") : "busy";
     },
-    async renew(key) {
+    async renew(key: string): Promise<void> {
       const hold = "UPDATE coa_replies SET lease = $3 WHERE id = $1 AND holder = $2";
       await database.run([hold, [key, holder, database.now() + leaseMs]]);
     },
-    async finish(key, reply) {
+    /** Keeps the answer; false where another server has the key. */
+    async finish(key: string, reply: KeptReply): Promise<boolean> {
       const text = JSON.stringify(reply);
       const [kept] = await database.run([
         "UPDATE coa_replies SET reply = $3, bytes = $4, chain = $5 WHERE id = $1 AND holder = $2 AND reply IS NULL RETURNING id",
@@ -67,7 +60,8 @@ export function keptReplies(database: Database, leaseMs = 15_000): KeptReplies {
       }
       return kept!.length > 0;
     },
-    async forget(key) {
+    /** Gives a key back: the next request runs. */
+    async forget(key: string): Promise<void> {
       await database.run(["DELETE FROM coa_replies WHERE id = $1 AND holder = $2 AND reply IS NULL", [key, holder]]);
     },
   };

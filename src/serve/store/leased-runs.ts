@@ -18,29 +18,11 @@ export interface TakenRun {
   events: number;
 }
 
-export interface LeasedRuns {
-  /** How long a run is held without being renewed. */
-  readonly leaseMs: number;
-  begin(stored: StoredResponse, model: string, request: Json): Promise<void>;
-  /** Takes over a run of this model that no server holds. */
-  take(model: string): Promise<TakenRun | undefined>;
-  /** Holds the runs of this server longer; the ids of all that it still has. */
-  renew(): Promise<Set<string>>;
-  /** Adds events from this place on, and the response as it is now. */
-  append(id: string, from: number, events: readonly unknown[], response?: Json): Promise<void>;
-  /** Adds the last events and the response as it ended; false where another server has it. */
-  end(run: Pick<TakenRun, "id" | "owner">, from: number, events: readonly unknown[], response: Json): Promise<boolean>;
-  /** Leaves a run to the next server that looks for one; this try is not counted. */
-  release(id: string): Promise<void>;
-  /** Ends a run, whichever server has it, with this response; false where it has ended. */
-  cancel(id: string, owner: string, response: Json): Promise<boolean>;
-  /** Its events from a place on, and whether more may come. */
-  events(id: string, from: number): Promise<{ events: unknown[]; running: boolean }>;
-}
+export type LeasedRuns = ReturnType<typeof leasedRuns>;
 
 const ended = "request = NULL, holder = NULL, lease = NULL";
 
-export function leasedRuns(database: Database, leaseMs = 15_000): LeasedRuns {
+export function leasedRuns(database: Database, leaseMs = 15_000) {
   const holder = randomUUID();
   const rows = async (...statement: Statement): Promise<Row[]> => (await database.run(statement))[0]!;
   const until = () => database.now() + leaseMs;
@@ -51,13 +33,15 @@ export function leasedRuns(database: Database, leaseMs = 15_000): LeasedRuns {
       [id, from + index, JSON.stringify(event), holder],
     ]);
   return {
+    /** How long a run is held without being renewed. */
     leaseMs,
-    async begin(stored, model, request) {
+    async begin(stored: StoredResponse, model: string, request: Json): Promise<void> {
       const hold = `UPDATE coa_responses SET request = $2, model = $3, holder = $4, lease = $5, attempts = 1 WHERE id = $1`;
       const values = [stored.id, JSON.stringify(request), model, holder, until()];
       await database.run(...insertion(stored, database.now()), [hold, values]);
     },
-    async take(model) {
+    /** Takes over a run of this model that no server holds. */
+    async take(model: string): Promise<TakenRun | undefined> {
       const now = database.now();
       const [row] = await rows(
         `UPDATE coa_responses SET holder = $1, lease = $2, attempts = attempts + 1
@@ -77,18 +61,26 @@ export function leasedRuns(database: Database, leaseMs = 15_000): LeasedRuns {
         events: Number(count!["n"]),
       };
     },
-    async renew() {
+    /** Holds the runs of this server longer; the ids of all that it still has. */
+    async renew(): Promise<Set<string>> {
       const held = await rows("UPDATE coa_responses SET lease = $2 WHERE holder = $1 RETURNING id", [holder, until()]);
       return new Set(held.map((row) => String(row["id"])));
     },
-    async append(id, from, events, response) {
+    /** Adds events from this place on, and the response as it is now. */
+    async append(id: string, from: number, events: readonly unknown[], response?: Json): Promise<void> {
       const now: Statement = [
         "UPDATE coa_responses SET response = $3 WHERE id = $1 AND holder = $2",
         [id, holder, JSON.stringify(response)],
       ];
       await database.run(...added(id, from, events), ...(response ? [now] : []));
     },
-    async end({ id, owner }, from, events, response) {
+    /** Adds the last events and the response as it ended; false where another server has it. */
+    async end(
+      { id, owner }: Pick<TakenRun, "id" | "owner">,
+      from: number,
+      events: readonly unknown[],
+      response: Json,
+    ): Promise<boolean> {
       const results = await database.run(
         ...added(id, from, events),
         ...itemInsertions(id, owner, objectsOf(response["output"])),
@@ -99,13 +91,15 @@ export function leasedRuns(database: Database, leaseMs = 15_000): LeasedRuns {
       );
       return results.at(-1)!.length > 0;
     },
-    async release(id) {
+    /** Leaves a run to the next server that looks for one; this try is not counted. */
+    async release(id: string): Promise<void> {
       await database.run([
         "UPDATE coa_responses SET holder = NULL, lease = 0, attempts = attempts - 1 WHERE id = $1 AND holder = $2",
         [id, holder],
       ]);
     },
-    async cancel(id, owner, response) {
+    /** Ends a run, whichever server has it, with this response; false where it has ended. */
+    async cancel(id: string, owner: string, response: Json): Promise<boolean> {
       const stopped = await rows(
         `UPDATE coa_responses SET response = $3, at = $4, ${ended}
           WHERE id = $1 AND owner = $2 AND request IS NOT NULL RETURNING id`,
@@ -113,7 +107,8 @@ export function leasedRuns(database: Database, leaseMs = 15_000): LeasedRuns {
       );
       return stopped.length > 0;
     },
-    async events(id, from) {
+    /** Its events from a place on, and whether more may come. */
+    async events(id: string, from: number): Promise<{ events: unknown[]; running: boolean }> {
       // In this order: what has ended has all its events.
       const [running, found] = await database.run(
         ["SELECT 1 FROM coa_responses WHERE id = $1 AND request IS NOT NULL", [id]],

@@ -14,28 +14,20 @@ export interface StoredResponse {
   input: Json[];
 }
 
-export interface ResponseStore {
-  save(stored: StoredResponse): Promise<void>;
-  find(id: string, owner: string): Promise<StoredResponse | undefined>;
-  /** The items of the whole conversation up to this response; undefined where a part of it was deleted. */
-  conversation(id: string, owner: string): Promise<Json[] | undefined>;
-  /** An input or output item of any stored response of the caller. */
-  item(id: string, owner: string): Promise<Json | undefined>;
-  delete(id: string, owner: string): Promise<boolean>;
-}
+export type ResponseStore = ReturnType<typeof storedResponses>;
 
 const turns = `WITH RECURSIVE turns (id, previous, place) AS (
     SELECT id, previous, 0 FROM coa_responses WHERE id = $1 AND owner = $2
     UNION ALL SELECT r.id, r.previous, t.place + 1 FROM coa_responses r JOIN turns t ON r.id = t.previous WHERE r.owner = $2)
   SELECT r.previous, r.response, r.input FROM turns t JOIN coa_responses r ON r.id = t.id ORDER BY t.place DESC`;
 
-export function storedResponses(database: Database): ResponseStore {
+export function storedResponses(database: Database) {
   const rows = async (...statement: Statement): Promise<Row[]> => (await database.run(statement))[0]!;
   return {
-    async save(stored) {
+    async save(stored: StoredResponse): Promise<void> {
       await database.run(...insertion(stored, database.now()));
     },
-    async find(id, owner) {
+    async find(id: string, owner: string): Promise<StoredResponse | undefined> {
       const [row] = await rows("SELECT previous, response, input FROM coa_responses WHERE id = $1 AND owner = $2", [
         id,
         owner,
@@ -44,12 +36,14 @@ export function storedResponses(database: Database): ResponseStore {
       const previous = row["previous"] === null ? undefined : String(row["previous"]);
       return { id, owner, previous, response: jsonOf(row, "response"), input: jsonOf<Json[]>(row, "input") };
     },
-    async conversation(id, owner) {
+    /** The items of the whole conversation up to this response; undefined where a part of it was deleted. */
+    async conversation(id: string, owner: string): Promise<Json[] | undefined> {
       const found = await rows(turns, [id, owner]);
       if (found.length === 0 || found[0]!["previous"] !== null) return undefined;
       return found.flatMap((row) => itemsOf(jsonOf(row, "response"), jsonOf<Json[]>(row, "input")));
     },
-    async item(id, owner) {
+    /** An input or output item of any stored response of the caller. */
+    async item(id: string, owner: string): Promise<Json | undefined> {
       const [row] = await rows(
         `SELECT r.response, r.input FROM coa_items i JOIN coa_responses r ON r.id = i.response
           WHERE i.id = $1 AND i.owner = $2 ORDER BY r.at DESC LIMIT 1`,
@@ -57,7 +51,7 @@ export function storedResponses(database: Database): ResponseStore {
       );
       return row && itemsOf(jsonOf(row, "response"), jsonOf<Json[]>(row, "input")).find((item) => item["id"] === id);
     },
-    async delete(id, owner) {
+    async delete(id: string, owner: string): Promise<boolean> {
       const gone = await rows("DELETE FROM coa_responses WHERE id = $1 AND owner = $2 RETURNING id", [id, owner]);
       if (gone.length > 0) await database.tidy();
       return gone.length > 0;

@@ -22,19 +22,12 @@ export interface SuspendedChain {
   kept?: boolean;
 }
 
-export interface SuspendedChains {
-  save(chain: SuspendedChain, where: "disk" | "memory"): Promise<void>;
-  /** By the id of its trajectory, or the name of its turn. */
-  find(id: string, owner: string): Promise<SuspendedChain | undefined>;
-  /** False where there is none. */
-  delete(id: string, owner: string): Promise<boolean>;
-  seal: Seal;
-}
+export type SuspendedChains = ReturnType<typeof suspendedChains>;
 
 const rememberedMs = 3_600_000;
 const mostRemembered = 1000;
 
-export function suspendedChains(database: Database, seal: Seal): SuspendedChains {
+export function suspendedChains(database: Database, seal: Seal) {
   const remembered = new Map<string, { chain: SuspendedChain; until: number }>();
   const inMemory = (id: string, owner: string): SuspendedChain | undefined => {
     const known = remembered.get(id);
@@ -42,7 +35,7 @@ export function suspendedChains(database: Database, seal: Seal): SuspendedChains
   };
   return {
     seal,
-    async save(chain, where) {
+    async save(chain: SuspendedChain, where: "disk" | "memory"): Promise<void> {
       const { turn = null, trajectory: { id } } = chain; // biome-ignore format: two names
       const now = database.now();
       if (where === "disk") {
@@ -57,7 +50,8 @@ export function suspendedChains(database: Database, seal: Seal): SuspendedChains
       }
       for (const name of turn ? [id, turn] : [id]) remembered.set(name, { chain, until: now + rememberedMs });
     },
-    async find(id, owner) {
+    /** By the id of its trajectory, or the name of its turn. */
+    async find(id: string, owner: string): Promise<SuspendedChain | undefined> {
       const known = inMemory(id, owner);
       if (known) return known;
       const [[row]] = (await database.run([
@@ -66,7 +60,8 @@ export function suspendedChains(database: Database, seal: Seal): SuspendedChains
       ])) as [Row[]];
       return row && readSuspended(jsonOf(row, "chain"));
     },
-    async delete(id, owner) {
+    /** False where there is none. */
+    async delete(id: string, owner: string): Promise<boolean> {
       const known = inMemory(id, owner);
       if (known?.turn) remembered.delete(known.turn);
       if (known) return remembered.delete(id);

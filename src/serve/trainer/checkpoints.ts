@@ -22,24 +22,9 @@ export interface CheckpointNote {
 
 const noteFile = "checkpoint.json";
 
-export interface Checkpoints {
-  /** Writes one, all or nothing; a name that is taken is refused with 409. */
-  save(
-    model: string,
-    kind: CheckpointKind,
-    name: string,
-    note: CheckpointNote,
-    write: (folder: string) => Promise<void>,
-  ): Promise<string>;
-  /** The folder and the note behind an address. */
-  find(uri: string): Promise<{ folder: string; note: CheckpointNote }>;
-  list(model: string): Promise<{ checkpoint_id: string; checkpoint_type: string; tinker_path: string; time: string }[]>;
-  remove(model: string, kind: CheckpointKind, name: string): Promise<void>;
-  /** A checkpoint for the sampler as tar.gz. */
-  archive(model: string, name: string): Promise<Uint8Array>;
-}
+export type Checkpoints = ReturnType<typeof checkpointStore>;
 
-export function checkpointStore(root: string, now: () => number = Date.now): Checkpoints {
+export function checkpointStore(root: string, now: () => number = Date.now) {
   const safe = (part: string) => {
     if (!/^[\w.-]{1,128}$/.test(part) || part.startsWith(".")) throw new Refusal(422, `"${part}" is not a name`);
     return part;
@@ -58,7 +43,14 @@ export function checkpointStore(root: string, now: () => number = Date.now): Che
     return { model, kind, name };
   };
   return {
-    async save(model, kind, name, note, write) {
+    /** Writes one, all or nothing; a name that is taken is refused with 409. */
+    async save(
+      model: string,
+      kind: CheckpointKind,
+      name: string,
+      note: CheckpointNote,
+      write: (folder: string) => Promise<void>,
+    ): Promise<string> {
       const folder = place(model, kind, name);
       if (await stat(folder).catch(() => null))
         throw new Refusal(409, `Checkpoint '${name}' already exists for model '${model}'`);
@@ -69,12 +61,15 @@ export function checkpointStore(root: string, now: () => number = Date.now): Che
       });
       return `tinker://${model}/${kind}/${name}`;
     },
-    async find(uri) {
+    /** The folder and the note behind an address. */
+    async find(uri: string): Promise<{ folder: string; note: CheckpointNote }> {
       const { model, kind, name } = parse(uri);
       const folder = place(model, kind, name);
       return { folder, note: await noteOf(folder) };
     },
-    async list(model) {
+    async list(
+      model: string,
+    ): Promise<{ checkpoint_id: string; checkpoint_type: string; tinker_path: string; time: string }[]> {
       const kinds: CheckpointKind[] = ["weights", "sampler_weights"];
       const found = await Promise.all(
         kinds.map(async (kind) => {
@@ -97,12 +92,13 @@ export function checkpointStore(root: string, now: () => number = Date.now): Che
       );
       return found.flat(2);
     },
-    async remove(model, kind, name) {
+    async remove(model: string, kind: CheckpointKind, name: string): Promise<void> {
       const folder = place(model, kind, name);
       await noteOf(folder);
       await rm(folder, { recursive: true });
     },
-    async archive(model, name) {
+    /** A checkpoint for the sampler as tar.gz. */
+    async archive(model: string, name: string): Promise<Uint8Array> {
       const folder = place(model, "sampler_weights", name);
       await noteOf(folder);
       const files: Record<string, Uint8Array> = {};

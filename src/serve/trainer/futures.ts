@@ -15,20 +15,13 @@ export type Outcome =
   | { json: unknown; bytes?: () => Uint8Array /** What it holds in memory. */; size?: number }
   | { error: string; category: "user" | "server" };
 
-export interface Futures {
-  /** Takes an operation under way; returns its number. */
-  add(work: Promise<Outcome>): string;
-  /** The outcome, or null when it is not there after `holdMs`; undefined for a number never given. */
-  wait(id: string, holdMs: number, signal?: AbortSignal): Promise<Outcome | null | undefined>;
-}
-
 const keepReadMs = 10 * 60_000;
 const keepUnreadMs = 60 * 60_000;
 /** Bytes of results that were read and are kept in case the answer was lost. */
 const keepReadBytes = 256e6;
 
 /** An empty set of futures. */
-export function futures(now: () => number = steadyNow): Futures {
+export function futures(now: () => number = steadyNow) {
   const all = new Map<string, { done: Promise<Outcome>; expires: number }>();
   const read = new Map<string, number>(); // bytes of each result that was read, the latest last
   let next = 1;
@@ -45,7 +38,8 @@ export function futures(now: () => number = steadyNow): Futures {
     read.delete(id);
   };
   return {
-    add(work) {
+    /** Takes an operation under way; returns its number. */
+    add(work: Promise<Outcome>): string {
       forget();
       const id = String(next++);
       const entry = { done: work.catch(failure), expires: Number.POSITIVE_INFINITY };
@@ -55,7 +49,8 @@ export function futures(now: () => number = steadyNow): Futures {
       all.set(id, entry);
       return id;
     },
-    async wait(id, holdMs, signal) {
+    /** The outcome, or null when it is not there after `holdMs`; undefined for a number never given. */
+    async wait(id: string, holdMs: number, signal?: AbortSignal): Promise<Outcome | null | undefined> {
       const entry = all.get(id);
       if (!entry) return undefined;
       const outcome = (await within(holdMs, entry.done, signal)) ?? null;
@@ -76,29 +71,24 @@ function failure(error: unknown): Outcome {
   return { error: messageOf(error), category };
 }
 
-export interface OrderedRequests {
-  /** Takes a request; `start` is called when all smaller numbers have been. Returns what `start` gave, now or before. */
-  take(seqId: number | undefined, body: Uint8Array | string, start: () => Promise<unknown>, name: string): string;
-  readonly started: number;
-  /** The model is gone: what still waits for a smaller number will never be carried out. */
-  close(): void;
-}
+export type OrderedRequests = ReturnType<typeof orderedRequests>;
 
 /** Most requests that may wait for a smaller number, and most bytes of them. */
 const maxWaiting = 10_000;
 const maxWaitingBytes = 2 ** 30;
 
 /** `register` makes a future of a request's work. */
-export function orderedRequests(register: (work: Promise<never>) => string): OrderedRequests {
+export function orderedRequests(register: (work: Promise<never>) => string) {
   const known = new Map<number, { digest: string; id: string }>();
   const waiting = new Map<number, { begin(): void; giveUp(reason: unknown): void; bytes: number }>();
   let waitingBytes = 0;
   let next = 1;
   return {
-    get started() {
+    get started(): number {
       return next - 1;
     },
-    take(seqId, body, start, name) {
+    /** Takes a request; `start` is called when all smaller numbers have been. Returns what `start` gave, now or before. */
+    take(seqId: number | undefined, body: Uint8Array | string, start: () => Promise<unknown>, name: string): string {
       const { promise, resolve, reject } = Promise.withResolvers<never>();
       const begin = () => void start().then(resolve as (value: unknown) => void, reject);
       if (seqId === undefined) {
@@ -125,7 +115,8 @@ export function orderedRequests(register: (work: Promise<never>) => string): Ord
       }
       return id;
     },
-    close() {
+    /** The model is gone: what still waits for a smaller number will never be carried out. */
+    close(): void {
       const reason = new Refusal(400, `the model was unloaded before seq_id ${next} came`);
       for (const { giveUp } of waiting.values()) giveUp(reason);
       waiting.clear();

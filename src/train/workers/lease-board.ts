@@ -40,32 +40,10 @@ interface Job {
   begun?: number;
 }
 
-export interface LeaseBoard {
-  /** Puts a rollout on the board; resolves with the first result. */
-  play(task: Task, run: BoardRun): Promise<Trajectory>;
-  /** Up to `count` leases for a worker; waits up to `holdMs` for the first. Null once the board is closed. */
-  lease(worker: string, count: number, holdMs: number, signal?: AbortSignal): Promise<Lease[] | null>;
-  /** The worker has sent a sign of life. */
-  heard(worker: string): void;
-  /** Takes a result; false where an earlier one counted or nobody waits any more. */
-  complete(lease: string, trajectory: Trajectory): boolean;
-  /** Ends a rollout with a failure that only the user can fix. */
-  fail(lease: string, error: unknown): void;
-  /** The policy of a lease; undefined where nobody waits for its rollout any more. */
-  policyOf(lease: string): Policy | undefined;
-  /** Aborts when nobody waits for a lease's rollout any more; undefined where that is so already. */
-  signalOf(lease: string): AbortSignal | undefined;
-  /** Rollouts that workers run, and those that wait for one. */
-  readonly running: number;
-  readonly waiting: number;
-  workers(): number;
-  /** Rollouts that were taken back from a worker and offered again, so far. */
-  readonly offeredAgain: number;
-  close(): void;
-}
+export type LeaseBoard = ReturnType<typeof leaseBoard>;
 
 /** An empty board. */
-export function leaseBoard({ deadlineMs, silenceMs, now = () => performance.now() }: LeaseBoardOptions): LeaseBoard {
+export function leaseBoard({ deadlineMs, silenceMs, now = () => performance.now() }: LeaseBoardOptions) {
   const jobs = new Map<number, Job>(); // in the order in which they were asked for
   const lastHeard = new Map<string, number>();
   const changed = notice();
@@ -123,21 +101,25 @@ export function leaseBoard({ deadlineMs, silenceMs, now = () => performance.now(
   const leased = () => jobs.values().reduce((sum, { lease }) => sum + Number(lease !== undefined), 0);
 
   return {
-    get offeredAgain() {
+    /** Rollouts that were taken back from a worker and offered again, so far. */
+    get offeredAgain(): number {
       return offeredAgain;
     },
-    get running() {
+    /** Rollouts that workers run, and those that wait for one. */
+    get running(): number {
       return leased();
     },
-    get waiting() {
+    get waiting(): number {
       return jobs.size - leased();
     },
-    workers() {
+    workers(): number {
       takeBack();
       return lastHeard.size;
     },
-    heard: (worker) => void lastHeard.set(worker, now()),
-    play(task, run) {
+    /** The worker has sent a sign of life. */
+    heard: (worker: string): void => void lastHeard.set(worker, now()),
+    /** Puts a rollout on the board; resolves with the first result. */
+    play(task: Task, run: BoardRun): Promise<Trajectory> {
       run.signal?.throwIfAborted();
       const { promise, resolve, reject } = Promise.withResolvers<Trajectory>();
       const number = next++;
@@ -152,7 +134,8 @@ export function leaseBoard({ deadlineMs, silenceMs, now = () => performance.now(
       changed.give();
       return promise.finally(() => run.signal?.removeEventListener("abort", onAbort));
     },
-    async lease(worker, count, holdMs, signal) {
+    /** Up to `count` leases for a worker; waits up to `holdMs` for the first. Null once the board is closed. */
+    async lease(worker: string, count: number, holdMs: number, signal?: AbortSignal): Promise<Lease[] | null> {
       lastHeard.set(worker, now());
       const until = now() + holdMs;
       for (;;) {
@@ -165,22 +148,26 @@ export function leaseBoard({ deadlineMs, silenceMs, now = () => performance.now(
         lastHeard.set(worker, now());
       }
     },
-    complete(lease, trajectory) {
+    /** Takes a result; false where an earlier one counted or nobody waits any more. */
+    complete(lease: string, trajectory: Trajectory): boolean {
       const job = jobOf(lease);
       if (!job) return false;
       jobs.delete(job.number);
       job.resolve({ ...(job.begun !== undefined && { policyVersion: job.begun }), ...trajectory });
       return true;
     },
-    fail(lease, error) {
+    /** Ends a rollout with a failure that only the user can fix. */
+    fail(lease: string, error: unknown): void {
       const job = jobOf(lease);
       if (!job) return;
       jobs.delete(job.number);
       job.reject(error);
     },
-    policyOf: (lease) => jobOf(lease)?.run.policy,
-    signalOf: (lease) => jobOf(lease)?.gone.signal,
-    close() {
+    /** The policy of a lease; undefined where nobody waits for its rollout any more. */
+    policyOf: (lease: string): Policy | undefined => jobOf(lease)?.run.policy,
+    /** Aborts when nobody waits for a lease's rollout any more; undefined where that is so already. */
+    signalOf: (lease: string): AbortSignal | undefined => jobOf(lease)?.gone.signal,
+    close(): void {
       closed = true;
       changed.give();
     },

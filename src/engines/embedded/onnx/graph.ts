@@ -29,19 +29,7 @@ export interface NodeSpec {
 }
 
 /** Collects nodes and writes them as an ONNX model. */
-export interface Graph {
-  input(name: string, type: ElementType, shape: readonly Dimension[]): Value;
-  /** A tensor stored in the graph; the same contents are stored once. */
-  constant(data: Float32Array | readonly bigint[], shape: readonly number[]): Value;
-  /** A large tensor stored in the graph, under a name of its own. */
-  weight(name: string, data: Float32Array | Uint8Array, shape: readonly number[]): Value;
-  node(spec: NodeSpec): Value[];
-  output(name: string, value: Value): void;
-  readonly inputs: readonly Value[];
-  readonly outputs: readonly Value[];
-  readonly nodes: readonly { operator: string; inputs: string[]; outputs: string[] }[];
-  encode(): Uint8Array;
-}
+export type Graph = ReturnType<typeof createGraph>;
 
 const elementCodes: Record<ElementType, number> = { float32: 1, int64: 7, bool: 9, uint8: 2 };
 const opset = 23;
@@ -54,7 +42,7 @@ const opset = 23;
 const resizing = new Set(["Slice", "Concat", "Reshape", "Pad", "Expand"]);
 
 /** Starts an empty graph. */
-export function createGraph(): Graph {
+export function createGraph() {
   const inputs: Value[] = [];
   const outputs: Value[] = [];
   const constants = new Map<string, { value: Value; bytes: Uint8Array }>();
@@ -79,12 +67,13 @@ export function createGraph(): Graph {
     inputs,
     outputs,
     nodes,
-    input(name, type, shape) {
+    input(name: string, type: ElementType, shape: readonly Dimension[]): Value {
       const value = { name, type, shape };
       inputs.push(value);
       return value;
     },
-    constant(data, shape) {
+    /** A tensor stored in the graph; the same contents are stored once. */
+    constant(data: Float32Array | readonly bigint[], shape: readonly number[]): Value {
       const type = data instanceof Float32Array ? "float32" : "int64";
       const array = data instanceof Float32Array ? data : BigInt64Array.from(data);
       const bytes = new Uint8Array(array.buffer, array.byteOffset, array.byteLength).slice();
@@ -93,17 +82,18 @@ export function createGraph(): Graph {
       if (!entry) constants.set(key, (entry = { value: { name: `constant_${counter++}`, type, shape }, bytes }));
       return entry.value;
     },
-    weight(name, data, shape) {
+    /** A large tensor stored in the graph, under a name of its own. */
+    weight(name: string, data: Float32Array | Uint8Array, shape: readonly number[]): Value {
       const value: Value = { name, type: data instanceof Float32Array ? "float32" : "uint8", shape };
       constants.set(name, { value, bytes: new Uint8Array(data.buffer, data.byteOffset, data.byteLength) });
       return value;
     },
     node: addNode,
-    output(name, value) {
+    output(name: string, value: Value): void {
       const [named] = addNode({ operator: "Identity", inputs: [value], outputs: [value] }, [name]);
       outputs.push(named!);
     },
-    encode() {
+    encode(): Uint8Array {
       const model = protoWriter();
       model.integer(1, 10);
       model.text(2, "chain-of-agents");

@@ -12,18 +12,7 @@ export interface CachedPrefix {
   pages: number[];
 }
 
-export interface SessionCache {
-  /** Takes a session's cache out, cut to what it shares with `tokens`. */
-  take(key: string, tokens: readonly number[]): CachedPrefix;
-  put(key: string, tokens: readonly number[], pages: number[]): void;
-  end(key: string): void;
-  /** Frees the least recently used session; false when there is none. */
-  evict(): boolean;
-  clear(): void;
-  readonly size: number;
-}
-
-export function sessionCache(pool: ReturnType<typeof pagePool>): SessionCache {
+export function sessionCache(pool: ReturnType<typeof pagePool>) {
   // A map keeps insertion order, and every use inserts again: the first entry is the least recently used.
   const sessions = new Map<string, { tokens: readonly number[]; pages: number[] }>();
   const end = (key: string) => {
@@ -31,7 +20,8 @@ export function sessionCache(pool: ReturnType<typeof pagePool>): SessionCache {
     sessions.delete(key);
   };
   return {
-    take(key, tokens) {
+    /** Takes a session's cache out, cut to what it shares with `tokens`. */
+    take(key: string, tokens: readonly number[]): CachedPrefix {
       const session = sessions.get(key);
       if (!session) return { length: 0, pages: [] };
       sessions.delete(key);
@@ -43,21 +33,22 @@ export function sessionCache(pool: ReturnType<typeof pagePool>): SessionCache {
       for (const page of session.pages.splice(kept)) pool.give(page);
       return { length, pages: session.pages };
     },
-    put(key, tokens, pages) {
+    put(key: string, tokens: readonly number[], pages: number[]): void {
       end(key);
       sessions.set(key, { tokens, pages });
     },
     end,
-    evict() {
+    /** Frees the least recently used session; false when there is none. */
+    evict(): boolean {
       const oldest = sessions.keys().next();
       if (oldest.done) return false;
       end(oldest.value);
       return true;
     },
-    clear() {
+    clear(): void {
       for (const key of [...sessions.keys()]) end(key);
     },
-    get size() {
+    get size(): number {
       return sessions.size;
     },
   };

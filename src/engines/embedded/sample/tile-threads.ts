@@ -26,14 +26,8 @@ export function takeTiles(control: Int32Array, run: (tile: number) => void): voi
   }
 }
 
-export interface TileThreads {
-  /** Computes tiles 0 to count - 1 and returns when all are done. */
-  run(count: number): void;
-  close(): void;
-}
-
 /** Starts the helper threads, all but the calling one, which is thread 0. */
-export function startTileThreads(data: Omit<TileThreadData, "thread">, threads: number): TileThreads {
+export function startTileThreads(data: Omit<TileThreadData, "thread">, threads: number) {
   const control = new Int32Array(data.memory.buffer, 0, 16);
   const runTile = tileRunner(data.module, data.memory, data.layout, data, 0);
   const helpers = Array.from({ length: threads - 1 }, (_, index) =>
@@ -44,7 +38,8 @@ export function startTileThreads(data: Omit<TileThreadData, "thread">, threads: 
     }),
   );
   return {
-    run(count) {
+    /** Computes tiles 0 to count - 1 and returns when all are done. */
+    run(count: number): void {
       Atomics.store(control, controlWords.done, 0);
       Atomics.store(control, controlWords.remaining, count);
       if (count > 1 && helpers.length > 0) {
@@ -59,7 +54,7 @@ export function startTileThreads(data: Omit<TileThreadData, "thread">, threads: 
         if (silent > 10) throw new CoaError("engine", "a sampling thread stopped answering; open the engine again");
       }
     },
-    close() {
+    close(): void {
       Atomics.store(control, controlWords.stop, 1);
       Atomics.add(control, controlWords.generation, 1);
       Atomics.notify(control, controlWords.generation);

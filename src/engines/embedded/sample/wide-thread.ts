@@ -41,14 +41,7 @@ export type ToWideThread = { graph: Uint8Array; index: number } | "run";
 
 export const wideStates = { busy: 0, done: 1, failed: 2, absent: 3 } as const;
 
-export interface WideThread {
-  load(): void;
-  readonly ready: boolean;
-  run(): void;
-  close(): void;
-}
-
-export function startWideThread(data: WideThreadData, parameters: ParameterSet): WideThread {
+export function startWideThread(data: WideThreadData, parameters: ParameterSet) {
   const control = new Int32Array(data.memory.buffer, 0, 16);
   const thread = startThread(new URL("./wide-worker.ts", import.meta.url), {
     name: "a sampling thread",
@@ -79,14 +72,14 @@ export function startWideThread(data: WideThreadData, parameters: ParameterSet):
   load();
   return {
     load,
-    get ready() {
+    get ready(): boolean {
       return loaded;
     },
-    run() {
+    run(): void {
       begin("run");
       wait();
     },
-    close: () => void thread.close(),
+    close: (): void => void thread.close(),
   };
 }
 

@@ -10,7 +10,7 @@ import { CoaError, UsageError } from "../../../core/errors.ts";
 import type { Adapter } from "../lora/adapter.ts";
 import type { ModelConfig } from "../model/config.ts";
 import { embeddingName, headName, type ParameterSet } from "../model/parameters.ts";
-import { type Optimizer, type OptimizerName, openOptimizer } from "../optim/optimizer.ts";
+import { type OptimizerName, openOptimizer } from "../optim/optimizer.ts";
 import { openRuntime, type Runtime } from "../runtime/runtime.ts";
 import { affordableTokens, defaultChunkRows, defaultHeadChunks } from "./batch-memory.ts";
 import { checkExamples } from "./check-examples.ts";
@@ -40,29 +40,14 @@ export interface TrainerOptions {
 }
 
 /** Gradients and optimizer steps for one model. */
-export interface Trainer {
-  forward(examples: readonly Example[], loss: LossSpec): Promise<ForwardResult>;
-  forwardBackward(
-    examples: readonly Example[],
-    loss: LossSpec,
-    options?: { everyLogprob?: boolean },
-  ): Promise<ForwardResult>;
-  optimStep(step: OptimizerStep): Promise<{ gradientNorm: number }>;
-  /** Gradients summed since the last optimizer step, by parameter name. */
-  gradients(): ReadonlyMap<string, Float32Array>;
-  clearGradients(): void;
-  readonly optimizer: Optimizer;
-  /** What `optimStep` changes: the model's parameters, or the adapter's. */
-  readonly trainable: ParameterSet;
-  close(): Promise<void>;
-}
+export type Trainer = ReturnType<typeof createTrainer>;
 
 /** A lane with fewer tokens than this is not worth its start. */
 const tokensPerLane = 512;
 /** Batches are made small enough for this many in each lane, so that lanes finish together. */
 const piecesPerLane = 2;
 
-export function createTrainer(options: TrainerOptions): Trainer {
+export function createTrainer(options: TrainerOptions) {
   const { config, parameters, runtime, adapter, lanes, keptBytes } = options;
   const trainable = trainedParameters(options);
   const optimizer = openOptimizer(options.optimizer ?? "adamw", trainable, runtime);
@@ -129,11 +114,18 @@ export function createTrainer(options: TrainerOptions): Trainer {
 
   return {
     optimizer,
+    /** What `optimStep` changes: the model's parameters, or the adapter's. */
     trainable,
-    gradients: () => (accumulated ? summed() : new Map()),
+    /** Gradients summed since the last optimizer step, by parameter name. */
+    gradients: (): ReadonlyMap<string, Float32Array> => (accumulated ? summed() : new Map()),
     clearGradients,
-    forward: (examples, loss) => run("scoring", examples, loss, true),
-    async forwardBackward(examples, loss, { everyLogprob = false } = {}) {
+    forward: (examples: readonly Example[], loss: LossSpec): Promise<ForwardResult> =>
+      run("scoring", examples, loss, true),
+    async forwardBackward(
+      examples: readonly Example[],
+      loss: LossSpec,
+      { everyLogprob = false } = {},
+    ): Promise<ForwardResult> {
       try {
         return await run("training", examples, loss, everyLogprob);
       } catch (error) {
@@ -141,7 +133,7 @@ export function createTrainer(options: TrainerOptions): Trainer {
         throw error;
       }
     },
-    async optimStep(step) {
+    async optimStep(step: OptimizerStep): Promise<{ gradientNorm: number }> {
       if (incomplete) {
         clearGradients();
         throw new CoaError(
@@ -157,7 +149,7 @@ export function createTrainer(options: TrainerOptions): Trainer {
         clearGradients();
       }
     },
-    async close() {
+    async close(): Promise<void> {
       await Promise.all([own.close(), ...others.map((lane) => lane.close())]);
     },
   };

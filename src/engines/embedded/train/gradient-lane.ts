@@ -32,18 +32,6 @@ export interface LaneTask {
   numbers: Readonly<Record<string, number>>;
 }
 
-/** One batch at a time, gradients summed. */
-export interface GradientLane {
-  /** Log-probabilities of what the batch scores; in training its gradients are added to the sums. */
-  run(task: LaneTask): Promise<Float32Array>;
-  /** By parameter name; without meaning before the first training batch. */
-  readonly gradients: ReadonlyMap<string, Float32Array>;
-  /** Something was summed since the beginning or the last `clear`. */
-  readonly accumulated: boolean;
-  clear(): void;
-  close(): Promise<void>;
-}
-
 interface LoadedGraph extends CompiledGraph {
   session: Session;
 }
@@ -53,7 +41,7 @@ export function createGradientLane(
   model: LaneModel,
   runtime: Runtime,
   memory: (length: number) => Float32Array = (length) => new Float32Array(length),
-): GradientLane {
+) {
   const { config, parameters, adapter, trainable, headChunks, chunkRows, keptBytes = affordableActivations() } = model;
   const trainableNames = new Set(trainable.keys());
   const graphs = new Map<string, Promise<LoadedGraph>>();
@@ -112,11 +100,14 @@ export function createGradientLane(
   };
 
   return {
+    /** By parameter name; without meaning before the first training batch. */
     gradients,
-    get accumulated() {
+    /** Something was summed since the beginning or the last `clear`. */
+    get accumulated(): boolean {
       return accumulated;
     },
-    async run({ kind, batch, sharpness, numbers }) {
+    /** Log-probabilities of what the batch scores; in training its gradients are added to the sums. */
+    async run({ kind, batch, sharpness, numbers }: LaneTask): Promise<Float32Array> {
       const loaded = await graphFor(kind, batch.shape);
       const feeds: Record<string, HostTensor> = {
         ...feedsOfWeights,
@@ -134,11 +125,11 @@ export function createGradientLane(
       if (kind === "training") collect(loaded, results, batch);
       return results["logprobs"]!;
     },
-    clear() {
+    clear(): void {
       for (const gradient of gradients.values()) gradient.fill(0);
       accumulated = false;
     },
-    async close() {
+    async close(): Promise<void> {
       for (const loaded of graphs.values()) await (await loaded).session.release();
       graphs.clear();
     },
