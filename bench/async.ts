@@ -11,7 +11,7 @@ import type { Figure } from "../scripts/bench.ts";
 import { sleep } from "../src/base/work/limiter.ts";
 import { derivedSeed, seededRandom } from "../src/base/work/random.ts";
 import type { Tool } from "../src/core/tool.ts";
-import { averageModels } from "../src/engines/embedded/files/average-models.ts";
+import { averageModels } from "../src/engines/embedded/files/model-folder.ts";
 import { comparePaired } from "../src/evaluate/statistics.ts";
 import { taskGrader } from "../src/graders/grade-task.ts";
 import { outcomeReward } from "../src/graders/reward.ts";

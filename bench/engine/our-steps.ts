@@ -5,7 +5,7 @@ import { initialParameters } from "../../src/engines/embedded/model/parameters.t
 import { openRuntime } from "../../src/engines/embedded/runtime/runtime.ts";
 import { shareParameters } from "../../src/engines/embedded/shared-base.ts";
 import { createTrainer } from "../../src/engines/embedded/train/create-trainer.ts";
-import { chooseLanes } from "../../src/engines/embedded/train/lane-threads.ts";
+import { chooseLanes } from "../../src/engines/embedded/train/gradient-lane.ts";
 
 const setting = JSON.parse(process.argv[2]!);
 const config = modelConfig({ ...setting, architecture: "llama", maxContext: setting.length });

@@ -21,7 +21,7 @@ import type { Task } from "../../src/core/task.ts";
 import type { Tool } from "../../src/core/tool.ts";
 import type { Trajectory } from "../../src/core/trajectory.ts";
 import { trajectoryToExample } from "../../src/dataset/trajectory-to-example.ts";
-import { averageModels } from "../../src/engines/embedded/files/average-models.ts";
+import { averageModels } from "../../src/engines/embedded/files/model-folder.ts";
 import { taskGrader } from "../../src/graders/grade-task.ts";
 import { outcomeReward } from "../../src/graders/reward.ts";
 import { labModelUse } from "../../src/lab/lab-model-use.ts";

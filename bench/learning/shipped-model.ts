@@ -20,7 +20,7 @@ import { parseArgs } from "node:util";
 import { seededRandom } from "../../src/base/work/random.ts";
 import type { Trajectory } from "../../src/core/trajectory.ts";
 import { trajectoryToExample } from "../../src/dataset/trajectory-to-example.ts";
-import { averageModels } from "../../src/engines/embedded/files/average-models.ts";
+import { averageModels } from "../../src/engines/embedded/files/model-folder.ts";
 import { createWorld } from "../../src/lab/create-world.ts";
 import { labModelUse } from "../../src/lab/lab-model-use.ts";
 import { trainingWorld } from "../../src/lab/lab-runs.ts";

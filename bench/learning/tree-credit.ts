@@ -26,11 +26,10 @@ import { labProfile } from "../../src/lab/profile.ts";
 import { openLabModel } from "../../src/lab/quickstart/open-model.ts";
 import { worldTasks } from "../../src/lab/world-tasks.ts";
 import { withFaults } from "../../src/tools/with-faults.ts";
-import { upTo } from "../../src/train/collect-groups.ts";
 import { type Credit, fromFirstFault, sharedPrefix } from "../../src/train/credit.ts";
 import { creditGroup, hasVariance } from "../../src/train/credit-group.ts";
 import type { Rollout } from "../../src/train/run-rollout.ts";
-import type { Group } from "../../src/train/sort-groups.ts";
+import { type Group, upTo } from "../../src/train/sort-groups.ts";
 import { processorSeconds } from "./lab-exam.ts";
 
 const { values } = parseArgs({

@@ -10,16 +10,14 @@ import type { Json } from "../core/json-value.ts";
 import type { Trajectory } from "../core/trajectory.ts";
 import type { ServedCascade } from "../switch/serve-cascade.ts";
 import { backgroundResponses } from "./background-responses.ts";
-import { backgroundRuns } from "./background-runs.ts";
 import type { ChainRequest } from "./chain-request.ts";
 import { type ChainService, type ChainServiceOptions, chainService, type Finish } from "./chain-service.ts";
 import { chainsEndpoint, deleteChainEndpoint } from "./chains-endpoint.ts";
 import { chatEndpoint } from "./chat-endpoint.ts";
 import { completionsEndpoint } from "./completions-endpoint.ts";
 import { prepareResponse } from "./create-response.ts";
-import type { Endpoint } from "./endpoint.ts";
 import { type Annotate, feedbackEndpoint } from "./feedback-endpoint.ts";
-import { callers } from "./keys.ts";
+import { callers, type Endpoint } from "./keys.ts";
 import { askChain } from "./mcp/ask-chain.ts";
 import { mcpRoutes } from "./mcp/mcp-endpoint.ts";
 import { countTokensEndpoint, messagesEndpoint } from "./messages-endpoint.ts";
@@ -28,7 +26,7 @@ import { cascadeOver, fallbackFinish, type OldSystemOptions, shadowPairs } from 
 import { responsesEndpoints } from "./responses-endpoint.ts";
 import { type ServedHandler, type ServeOptions, servedHandler } from "./served-handler.ts";
 import { openServeStore, type ServeStore } from "./store/open-store.ts";
-import { uiEndpoints } from "./ui-endpoint.ts";
+import { backgroundRuns, uiEndpoints } from "./ui-endpoint.ts";
 import { type Versions, versionedService } from "./versions.ts";
 
 export interface ChainHandlerOptions

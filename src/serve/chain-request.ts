@@ -18,17 +18,19 @@ import type { JsonSchema } from "../core/tool.ts";
 import type { Trajectory } from "../core/trajectory.ts";
 import { specialsOf } from "../language/observation.ts";
 import type { ChainService } from "./chain-service.ts";
-import { clientTools } from "./client-tools.ts";
+import { clientTools, forcedInstructions, forcedSchema } from "./client-tools.ts";
 import {
   type Continuation,
   type Conversation,
   continuedChain,
   saidValue,
+  toldHistory,
   toolResults,
+  turnNames,
   unknownCall,
+  withCalled,
+  withWords,
 } from "./continued-chain.ts";
-import { toldHistory, turnNames, withCalled, withWords } from "./earlier-turns.ts";
-import { forcedInstructions, forcedSchema } from "./forced-call.ts";
 import type { Caller } from "./keys.ts";
 import { answerSchema, checkMedia, checkModel, type ToolChoice, toolChoice } from "./request-fields.ts";
 

@@ -24,7 +24,7 @@ import { advance, startState } from "../language/profile.ts";
 import { systemPrompt } from "../language/system-prompt.ts";
 import { type KnownTool, withTools } from "../language/with-tools.ts";
 import type { ChainRequest } from "./chain-request.ts";
-import { asCall } from "./forced-call.ts";
+import { asCall } from "./client-tools.ts";
 import type { Seal } from "./sealed-state.ts";
 import { type ServedEnd, type ServedEvent, servedEvents } from "./served-events.ts";
 import { cutAtStops } from "./stop-sequences.ts";

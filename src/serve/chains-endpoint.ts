@@ -11,10 +11,9 @@ import { defineTask } from "../core/task.ts";
 import { readTrajectory, type Segment, type Trajectory, writtenForm } from "../core/trajectory.ts";
 import { chainRequest } from "./chain-request.ts";
 import type { ChainService } from "./chain-service.ts";
-import type { Endpoint } from "./endpoint.ts";
+import type { Endpoint } from "./keys.ts";
 import { requestFields } from "./request-fields.ts";
-import { sendReply } from "./send-reply.ts";
-import { settle } from "./settle.ts";
+import { sendReply, settle } from "./send-reply.ts";
 
 /** Runs or continues one chain. */
 export function chainsEndpoint(service: ChainService): Endpoint {

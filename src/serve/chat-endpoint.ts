@@ -4,7 +4,7 @@ import { openaiChat } from "../base/wire/openai-chat.ts";
 import { asObject, objectsOf } from "../core/json-value.ts";
 import { chainRequest } from "./chain-request.ts";
 import type { ChainService } from "./chain-service.ts";
-import type { Endpoint } from "./endpoint.ts";
+import type { Endpoint } from "./keys.ts";
 import { replyParts, replyStyles } from "./project/reply-parts.ts";
 import { checkHosted, requestFields } from "./request-fields.ts";
 import { replyOfChain, sendReply, wayHeader } from "./send-reply.ts";

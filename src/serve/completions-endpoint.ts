@@ -10,7 +10,7 @@ import { asNumber, asObject } from "../core/json-value.ts";
 import type { ContinueEvent } from "../core/model.ts";
 import type { Tokenizer } from "../core/tokenizer.ts";
 import type { ChainService } from "./chain-service.ts";
-import type { Endpoint } from "./endpoint.ts";
+import type { Endpoint } from "./keys.ts";
 import { checkModel, requestFields } from "./request-fields.ts";
 import { type Emit, sendReply } from "./send-reply.ts";
 import { type StopCut, stopCut } from "./stop-sequences.ts";

@@ -10,7 +10,7 @@ import { type Annotation, chainHash, type Feedback, feedbackSchema } from "../co
 import type { Profile } from "../core/profile.ts";
 import type { Trajectory } from "../core/trajectory.ts";
 import { editChain } from "../language/edit-chain.ts";
-import type { Endpoint } from "./endpoint.ts";
+import type { Endpoint } from "./keys.ts";
 import type { SuspendedChains } from "./store/suspended-chains.ts";
 
 /** Keeps an annotation; resolves when it is on disk. */

@@ -10,7 +10,7 @@ import { Refusal } from "../base/http/refusal.ts";
 import { type FollowableLog, followableLog } from "../base/work/followable-log.ts";
 import { sleep } from "../base/work/limiter.ts";
 import { fingerprint } from "../core/fingerprint.ts";
-import type { Call, Endpoint } from "./endpoint.ts";
+import type { Call, Endpoint } from "./keys.ts";
 import type { KeptReplies, KeptReply } from "./store/kept-replies.ts";
 
 const longestKey = 256;

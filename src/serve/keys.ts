@@ -2,10 +2,10 @@
  * How many requests a caller may send: keys with quotas. Requests of a key are counted by the minute, its tokens and dollars by
  * the day, by the month and in all, together for all servers of one store; what runs here is reserved until it is counted. Without keys every caller on this machine is admitted.
  */
-
 import { createHash } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import { z } from "zod";
+import type { Call as GuardedCall, Route } from "../base/http/guard.ts";
 import { Refusal } from "../base/http/refusal.ts";
 import { UsageError } from "../core/errors.ts";
 import type { Usage } from "../core/usage.ts";
@@ -184,3 +184,8 @@ export function callers(keys: readonly ServeKey[], counts: () => Promise<Counts>
     },
   };
 }
+
+export type Call = GuardedCall<Caller>;
+
+/** Answers a request; a value that it returns is sent as JSON. */
+export type Endpoint = Route<Caller>;

@@ -8,7 +8,7 @@ import type { WireApi } from "../base/wire/wire-api.ts";
 import { asObject, asString, type Json, objectsOf } from "../core/json-value.ts";
 import { chainRequest } from "./chain-request.ts";
 import type { ChainService } from "./chain-service.ts";
-import type { Endpoint } from "./endpoint.ts";
+import type { Endpoint } from "./keys.ts";
 import { replyParts, replyStyles } from "./project/reply-parts.ts";
 import { checkHosted, checkModel, requestFields } from "./request-fields.ts";
 import { replyOfChain, sendReply, wayHeader } from "./send-reply.ts";

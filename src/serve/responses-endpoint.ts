@@ -6,7 +6,7 @@ import { asObject, asString } from "../core/json-value.ts";
 import type { BackgroundResponses } from "./background-responses.ts";
 import type { ChainService } from "./chain-service.ts";
 import { prepareResponse, type ResponsesOptions } from "./create-response.ts";
-import type { Call, Endpoint } from "./endpoint.ts";
+import type { Call, Endpoint } from "./keys.ts";
 import { eventWriter, sendReply } from "./send-reply.ts";
 import type { ResponseStore } from "./store/stored-responses.ts";
 

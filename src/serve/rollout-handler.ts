@@ -29,7 +29,7 @@ import { judged } from "../train/run-rollout.ts";
 import { coordinatorRoutes } from "../train/workers/coordinator-handler.ts";
 import { type BoardRun, leaseBoard } from "../train/workers/lease-board.ts";
 import type { Lease, PolicyAddress, RunForWorkers } from "../train/workers/worker-protocol.ts";
-import type { Endpoint } from "./endpoint.ts";
+import type { Endpoint } from "./keys.ts";
 import { countChain, metrics } from "./metrics.ts";
 import { readTask } from "./read-task.ts";
 import { type ServedHandler, type ServeOptions, servedHandler } from "./served-handler.ts";

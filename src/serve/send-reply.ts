@@ -1,13 +1,16 @@
 /** The end of every endpoint that answers with a reply: sent whole, or as a stream of the events that it is made of. */
 import { type EventStream, type StreamOptions, streamReply } from "../base/http/event-stream.ts";
+import { Refusal, withoutAddresses } from "../base/http/refusal.ts";
 import { eventText } from "../base/http/server-events.ts";
 import type { ReplyWriter } from "../base/wire/reply-writer.ts";
+import type { Ending } from "../core/ending.ts";
+import { CoaError } from "../core/errors.ts";
 import { asObject, asString, defined } from "../core/json-value.ts";
+import type { Trajectory } from "../core/trajectory.ts";
 import type { ServedChain } from "./chain-service.ts";
-import type { Call } from "./endpoint.ts";
-import type { Caller } from "./keys.ts";
+import type { Call, Caller } from "./keys.ts";
 import { replyEnd, type replyParts } from "./project/reply-parts.ts";
-import { settle } from "./settle.ts";
+import type { ServedEnd } from "./served-events.ts";
 
 /** Takes events as they come, without another promise for each; what it returns resolves when there is room for more. */
 export type Emit = (events: readonly unknown[]) => Promise<void> | undefined;
@@ -76,4 +79,27 @@ export async function replyOfChain(run: ServedChain, reply: ReplyOfChain, emit: 
   const last = writer.end(replyEnd(end));
   await reply.save?.();
   await emit(last);
+}
+
+/** Counts the chain; throws where the model behind it failed or the caller stopped it. */
+export async function settle({ trajectory, usage }: ServedEnd, caller: Caller): Promise<Trajectory> {
+  await caller.spend(usage);
+  if (trajectory.ending.reason === "error") throw failure(trajectory.ending);
+  if (trajectory.ending.reason === "aborted") throw new DOMException("the client left", "AbortError");
+  return trajectory;
+}
+
+const busy: Record<string, number> = { "rate-limited": 429, overloaded: 503 };
+
+/** What broke, without addresses of what stands behind this server: those are for the log. */
+function failure({ detail = "no reason given", code = "", retryAfterMs = 1000 }: Ending): Refusal {
+  const cause = new CoaError("model", detail);
+  const status = busy[code];
+  if (!status) {
+    const message = `the model behind this server failed: ${withoutAddresses(detail)}`;
+    return new Refusal(502, message, { code: code === "invalid_answer" ? code : "model_failed", cause });
+  }
+  const headers = { "retry-after": String(Math.ceil(retryAfterMs / 1000)), "retry-after-ms": String(retryAfterMs) };
+  const limited = status === 429 ? "rate_limit_exceeded" : "overloaded";
+  return new Refusal(status, "the model behind this server is busy", { code: limited, headers, cause });
 }

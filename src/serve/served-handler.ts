@@ -8,9 +8,8 @@ import { type Guarded, type GuardSettings, guarded, logFault } from "../base/htt
 import { replyJson } from "../base/http/handler.ts";
 import type { Refusal } from "../base/http/refusal.ts";
 import type { Json } from "../core/json-value.ts";
-import type { Endpoint } from "./endpoint.ts";
 import { idempotentReplies } from "./idempotent-replies.ts";
-import { type Callers, callers, type keySchema, type Used } from "./keys.ts";
+import { type Callers, callers, type Endpoint, type keySchema, type Used } from "./keys.ts";
 import { type Metrics, metrics } from "./metrics.ts";
 import { openapi } from "./openapi.ts";
 import { withSpans } from "./spans.ts";

@@ -6,7 +6,7 @@
 import { packageVersion } from "../base/files/package-version.ts";
 import { statusOf } from "../base/http/refusal.ts";
 import { defined } from "../core/json-value.ts";
-import type { Call, Endpoint } from "./endpoint.ts";
+import type { Call, Endpoint } from "./keys.ts";
 
 /** What we use of the package, which is installed only where it is wanted. */
 interface Api {

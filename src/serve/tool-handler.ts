@@ -6,7 +6,7 @@ import { Refusal } from "../base/http/refusal.ts";
 import { isAbort, messageOf } from "../core/errors.ts";
 import { type Tool, toolJsonSchema } from "../core/tool.ts";
 import { checkInput } from "../language/check-input.ts";
-import type { Endpoint } from "./endpoint.ts";
+import type { Endpoint } from "./keys.ts";
 import { type McpTool, mcpRoutes } from "./mcp/mcp-endpoint.ts";
 import { type ServedHandler, type ServeOptions, servedHandler } from "./served-handler.ts";
 

@@ -4,16 +4,15 @@
  */
 import { streamReply } from "../base/http/event-stream.ts";
 import { Refusal, refusalOf } from "../base/http/refusal.ts";
+import { followableLog } from "../base/work/followable-log.ts";
 import { asArray, asObject, asString, type Json, objectsOf } from "../core/json-value.ts";
 import type { Message } from "../core/message.ts";
-import type { BackgroundRun, BackgroundRuns } from "./background-runs.ts";
 import { chainRequest } from "./chain-request.ts";
 import type { ChainService } from "./chain-service.ts";
-import type { Call, Endpoint } from "./endpoint.ts";
+import type { Call, Endpoint } from "./keys.ts";
 import { replyEnd, servedUsage } from "./project/reply-parts.ts";
-import { type Emit, eventWriter } from "./send-reply.ts";
+import { type Emit, eventWriter, settle } from "./send-reply.ts";
 import { type ServedEvent, untold } from "./served-events.ts";
-import { settle } from "./settle.ts";
 
 /** Chats of two keys may have the same id. */
 const keyOf = (chat: string, { owner }: Call["caller"]) => `${owner}\n${chat}`;
@@ -151,5 +150,64 @@ export function uiProjection(options: { messageId: string; model: string; trajec
       }
     },
     fail: (message: string): Json[] => [{ type: "error", errorText: message }],
+  };
+}
+
+/** How long a chain continues without a reader. */
+const unreadMs = 30_000;
+
+interface BackgroundRun {
+  readonly ended: boolean;
+  /** Tells its events from the first to the last. */
+  follow(signal: AbortSignal, emit: Emit): Promise<void>;
+}
+
+type BackgroundRuns = ReturnType<typeof backgroundRuns>;
+
+/** A server without runs. */
+export function backgroundRuns() {
+  const runs = new Map<string, BackgroundRun & { work: Promise<void>; stop(): void }>();
+  return {
+    find: (id: string): BackgroundRun | undefined => runs.get(id),
+    /** Waits until all have ended; those that still run when the signal aborts are stopped. */
+    async settle(signal: AbortSignal): Promise<void> {
+      const under = [...runs.values()];
+      const stop = () => under.forEach((run) => void run.stop());
+      if (signal.aborted) stop();
+      signal.addEventListener("abort", stop, { once: true });
+      await Promise.all(under.map(({ work }) => work));
+    },
+    start(id: string, events: (signal: AbortSignal, emit: Emit) => Promise<void>): BackgroundRun {
+      const controller = new AbortController();
+      const log = followableLog<unknown>();
+      let followers = 0;
+      let unread: NodeJS.Timeout | undefined;
+      const stop = () => controller.abort(new DOMException("cancelled", "AbortError"));
+      const work = (async () => {
+        await events(controller.signal, (some) => void log.append(...some));
+        log.end();
+        clearTimeout(unread);
+      })();
+      const run = {
+        work,
+        stop,
+        get ended() {
+          return log.ended;
+        },
+        async follow(signal: AbortSignal, emit: Emit) {
+          followers++;
+          clearTimeout(unread);
+          try {
+            await log.follow(emit, signal);
+          } finally {
+            if (--followers === 0 && !log.ended) unread = setTimeout(stop, unreadMs).unref();
+          }
+        },
+      };
+      runs.set(id, run);
+      const forget = () => runs.get(id) === run && runs.delete(id);
+      work.then(forget, forget);
+      return run;
+    },
   };
 }

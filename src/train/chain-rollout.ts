@@ -3,6 +3,8 @@
  * the lab all run rollouts here, so that one of the same task and seed is the same wherever it runs: tools that fail by plan
  * decide by that name.
  */
+
+import { inParallel } from "../base/work/limiter.ts";
 import { wrapModel } from "../base/work/wrap-model.ts";
 import type { ChainOptions } from "../chain/chain-options.ts";
 import { runChain } from "../chain/run-chain.ts";
@@ -52,4 +54,23 @@ export function chainRollout(
       signal,
     });
   };
+}
+
+/** Answers each task once, at temperature 0; `policy` is undefined where the rollout has a model of its own. */
+export function greedyChains(
+  tasks: readonly Task[],
+  rollout: ReturnType<typeof chainRollout>,
+  { policy, signal }: { policy?: Policy; signal?: AbortSignal },
+): Promise<Trajectory[]> {
+  const chain = { sampling: { temperature: 0 } };
+  return inParallel(tasks, 64, (task, seed) => rollout(task, { seed, policy, chain, signal }));
+}
+
+/** How many chains are not written as they were before. */
+export function changedChains(before: readonly Trajectory[], after: readonly Trajectory[]): number {
+  return after.filter((chain, at) => written(chain) !== written(before[at]!)).length;
+}
+
+function written({ segments }: Trajectory): string {
+  return JSON.stringify(segments.filter(({ by }) => by === "model").map(({ tag, text }) => [tag, text]));
 }

@@ -10,9 +10,8 @@ import { inOrder } from "../base/work/in-order.ts";
 import { semaphore } from "../base/work/limiter.ts";
 import type { Task } from "../core/task.ts";
 import type { Trajectory } from "../core/trajectory.ts";
-import type { CollectOptions } from "./collect-groups.ts";
 import { type Rollout, type RolloutPlace, type RunRolloutOptions, runRollout } from "./run-rollout.ts";
-import { type Collected, type Group, groupSorter, type SorterOptions } from "./sort-groups.ts";
+import { type Collected, type CollectOptions, type Group, groupSorter, type SorterOptions } from "./sort-groups.ts";
 
 export interface PoolOptions extends Omit<RunRolloutOptions, "maxContext">, SorterOptions {
   steps: number;

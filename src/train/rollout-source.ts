@@ -10,13 +10,12 @@ import { UsageError } from "../core/errors.ts";
 import type { Journal } from "../core/journal.ts";
 import { readTask } from "../core/task.ts";
 import { readTrajectory, type Trajectory } from "../core/trajectory.ts";
-import { collectGroups } from "./collect-groups.ts";
 import { groupPool, type PoolState } from "./group-pool.ts";
 import type { RlSetup } from "./rl-options.ts";
 import type { Checkpoint } from "./run-folder.ts";
 import { type Rollout, type RolloutRun, rolloutKey } from "./run-rollout.ts";
 import { contextAt } from "./schedule.ts";
-import type { Collected } from "./sort-groups.ts";
+import { type Collected, collectGroups } from "./sort-groups.ts";
 
 export interface RolloutSource {
   collect(step: number): Promise<Collected>;

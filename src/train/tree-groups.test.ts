@@ -5,10 +5,10 @@ import { memoryJournal } from "../../test/fixtures/memory-journal.ts";
 import { observed, written } from "../../test/fixtures/segments.ts";
 import { defineTask } from "../core/task.ts";
 import type { Trajectory } from "../core/trajectory.ts";
-import { branchedFrom, collectGroups } from "./collect-groups.ts";
 import { sharedPrefix } from "./credit.ts";
 import { creditGroup } from "./credit-group.ts";
 import { type Rollout, type RolloutRun, rolloutKey } from "./run-rollout.ts";
+import { branchedFrom, collectGroups } from "./sort-groups.ts";
 
 /** A chain whose first search fails, in tasks that say so; the end of each is its own. */
 function chain(id: string, faulty: boolean, sample: number, from?: Trajectory): Trajectory {

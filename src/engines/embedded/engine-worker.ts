@@ -27,7 +27,7 @@ import { isWide } from "./sample/wide-thread.ts";
 import { type SharedBase, shareParameters } from "./shared-base.ts";
 import { loadStateFolder, saveStateFolder } from "./state-folder.ts";
 import { createTrainer } from "./train/create-trainer.ts";
-import { chooseLanes } from "./train/lane-threads.ts";
+import { chooseLanes } from "./train/gradient-lane.ts";
 
 /** Models of so many parameters or fewer are trained whole by default. */
 const smallModel = 50e6;

@@ -8,7 +8,7 @@ import { defineTask } from "../../core/task.ts";
 import type { Trajectory } from "../../core/trajectory.ts";
 import { emptyUsage } from "../../core/usage.ts";
 import { openaiCompatible } from "../../models/openai-compatible.ts";
-import { collectGroups } from "../../train/collect-groups.ts";
+import { collectGroups } from "../../train/sort-groups.ts";
 import { taskGrader } from "../grade-task.ts";
 import { inReferenceForm, outcomeReward } from "../reward.ts";
 import { judgeGrader } from "./judge-grader.ts";

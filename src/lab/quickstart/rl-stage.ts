@@ -13,7 +13,7 @@ import type { Tokenizer } from "../../core/tokenizer.ts";
 import type { Tool } from "../../core/tool.ts";
 import type { Trajectory } from "../../core/trajectory.ts";
 import { trajectoryToExample } from "../../dataset/trajectory-to-example.ts";
-import { averageModels } from "../../engines/embedded/files/average-models.ts";
+import { averageModels } from "../../engines/embedded/files/model-folder.ts";
 import { taskGrader } from "../../graders/grade-task.ts";
 import { outcomeReward } from "../../graders/reward.ts";
 import { engineModel } from "../../models/engine-model.ts";

@@ -4,7 +4,7 @@ import { asObject, asString } from "../../core/json-value.ts";
 import type { Message } from "../../core/message.ts";
 import { chainRequest } from "../chain-request.ts";
 import type { ChainService } from "../chain-service.ts";
-import { settle } from "../settle.ts";
+import { settle } from "../send-reply.ts";
 import type { McpTool } from "./mcp-endpoint.ts";
 
 const shownCharacters = 500;

@@ -10,8 +10,7 @@ import { Refusal } from "../../base/http/refusal.ts";
 import { loadPeer } from "../../base/work/optional-peer.ts";
 import { budgets, most } from "../../core/budget.ts";
 import { asObject, type Json } from "../../core/json-value.ts";
-import type { Endpoint } from "../endpoint.ts";
-import type { Caller } from "../keys.ts";
+import type { Caller, Endpoint } from "../keys.ts";
 
 export interface McpTool {
   name: string;

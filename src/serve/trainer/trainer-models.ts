@@ -47,26 +47,6 @@ export interface TrainerMemory {
   policy: number;
 }
 
-export interface TrainerModels {
-  createSession(): string;
-  heartbeat(session: string): void;
-  /** A new model, or the one that the same request made before. */
-  create(session: string, number: number, lora: { rank: number; seed: number }): Promise<TrainerModel>;
-  get(id: string): TrainerModel;
-  all(): TrainerModel[];
-  /** Puts another engine in the place of a model's. */
-  replace(model: TrainerModel, engine: Engine): Promise<void>;
-  unload(id: string): Promise<void>;
-  /** A sampling session for what a model is now; `open` publishes it. */
-  publish(model: TrainerModel, open: () => Promise<ServedPolicy>): Promise<string>;
-  /** A sampling session for weights that stay where they are, opened when they are used: one for each address. */
-  serve(source: string, open: () => Promise<ServedPolicy>): string;
-  /** Uses a policy; it is not closed meanwhile. */
-  usePolicy<T>(samplingSession: string, work: (served: ServedPolicy) => Promise<T>): Promise<T>;
-  sourceOf(samplingSession: string): string;
-  close(): Promise<void>;
-}
-
 export interface TrainerModelsOptions {
   openAdapter: OpenAdapter;
   maxModels: number;
@@ -89,7 +69,7 @@ interface PolicyEntry {
 }
 
 /** An empty set of models. */
-export function trainerModels(options: TrainerModelsOptions): TrainerModels {
+export function trainerModels(options: TrainerModelsOptions) {
   const { now = steadyNow } = options;
   const sessions = new Map<string, { seen: number; models: Map<number, Promise<TrainerModel>> }>();
   const models = new Map<string, TrainerModel>();
@@ -198,13 +178,14 @@ export function trainerModels(options: TrainerModelsOptions): TrainerModels {
   }
 
   return {
-    createSession() {
+    createSession(): string {
       const id = shortId("session");
       sessions.set(id, { seen: now(), models: new Map() });
       return id;
     },
-    heartbeat: (session) => void sessionOf(session),
-    create(session, number, lora) {
+    heartbeat: (session: string): void => void sessionOf(session),
+    /** A new model, or the one that the same request made before. */
+    create(session: string, number: number, lora: { rank: number; seed: number }): Promise<TrainerModel> {
       const { models: made } = sessionOf(session);
       let model = made.get(number);
       if (!model) {
@@ -214,22 +195,24 @@ export function trainerModels(options: TrainerModelsOptions): TrainerModels {
       }
       return model;
     },
-    get(id) {
+    get(id: string): TrainerModel {
       const model = models.get(id);
       if (!model) throw new Refusal(404, "Model not found");
       const session = sessions.get(model.session);
       if (session) session.seen = now();
       return model;
     },
-    all: () => [...models.values()],
-    async replace(model, engine) {
+    all: (): TrainerModel[] => [...models.values()],
+    /** Puts another engine in the place of a model's. */
+    async replace(model: TrainerModel, engine: Engine): Promise<void> {
       const old = model.engine;
       model.engine = engine;
       model.changes++;
       await old.close();
     },
     unload,
-    async publish(model, open) {
+    /** A sampling session for what a model is now; `open` publishes it. */
+    async publish(model: TrainerModel, open: () => Promise<ServedPolicy>): Promise<string> {
       makePlace();
       const id = addPolicy({ source: model.id, served: open() });
       try {
@@ -240,11 +223,13 @@ export function trainerModels(options: TrainerModelsOptions): TrainerModels {
       }
       return id;
     },
-    serve(source, open) {
+    /** A sampling session for weights that stay where they are, opened when they are used: one for each address. */
+    serve(source: string, open: () => Promise<ServedPolicy>): string {
       const known = [...policies].find(([, entry]) => entry.open && entry.source === source);
       return known?.[0] ?? addPolicy({ source, served: null, open });
     },
-    async usePolicy(id, work) {
+    /** Uses a policy; it is not closed meanwhile. */
+    async usePolicy<T>(id: string, work: (served: ServedPolicy) => Promise<T>): Promise<T> {
       const entry = policies.get(id);
       if (!entry) throw new Refusal(404, "Sampling session not found");
       policies.delete(id);
@@ -263,12 +248,12 @@ export function trainerModels(options: TrainerModelsOptions): TrainerModels {
         entry.inUse--;
       }
     },
-    sourceOf(id) {
+    sourceOf(id: string): string {
       const entry = policies.get(id);
       if (!entry) throw new Refusal(404, "Sampling session not found");
       return entry.source;
     },
-    async close() {
+    async close(): Promise<void> {
       clearInterval(sweep);
       const served = [...policies.values()].filter(({ open }) => open).map((entry) => entry.served);
       policies.clear();

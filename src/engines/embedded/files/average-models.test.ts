@@ -5,8 +5,7 @@ import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import { modelConfig } from "../model/config.ts";
 import { initialParameters } from "../model/parameters.ts";
-import { averageModels } from "./average-models.ts";
-import { loadModelFolder, saveModelFolder } from "./model-folder.ts";
+import { averageModels, loadModelFolder, saveModelFolder } from "./model-folder.ts";
 
 const size = { vocabularySize: 40, hiddenSize: 16, layers: 2, heads: 4, kvHeads: 2, intermediateSize: 24 };
 const config = modelConfig(size);

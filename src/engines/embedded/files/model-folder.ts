@@ -3,13 +3,12 @@
  * `generation_config.json`, and the tokenizer's files. transformers, vLLM and llama.cpp's converter read the same
  * folder. We read the config and the weights; the other files are copied unchanged.
  */
-
 import { copyFile, readdir, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { isDeepStrictEqual } from "node:util";
 import { readJson } from "../../../base/files/read-json.ts";
 import { currentFolder, writeFolder } from "../../../base/files/write-folder.ts";
-import { CoaError } from "../../../core/errors.ts";
+import { CoaError, UsageError } from "../../../core/errors.ts";
 import { configFromHuggingFace, configToHuggingFace, type ModelConfig } from "../model/config.ts";
 import { checkParameters, headName, type ParameterSet, parameterShapes } from "../model/parameters.ts";
 import {
@@ -216,4 +215,32 @@ async function isFile(path: string): Promise<boolean> {
     (found) => found.isFile(),
     () => false,
   );
+}
+
+/**
+ * Writes the mean of model folders of one architecture into a folder, with the tokenizer files and the number type of the start, or
+ * else the last. `start`: the model that all the others began with, and how much of the mean is its weights, from 0 to 1.
+ */
+export async function averageModels(
+  folders: readonly string[],
+  into: string,
+  options: { start?: { folder: string; share: number } } = {},
+): Promise<void> {
+  const [first, ...others] = folders;
+  if (!first) throw new UsageError("no model folder to average");
+  const share = options.start?.share ?? 0;
+  if (!(share >= 0 && share <= 1)) throw new UsageError(`start.share must be between 0 and 1, not ${share}`);
+  const mean = await loadModelFolder(first);
+  const moveTowards = async (folder: string, step: number) => {
+    const { parameters } = await loadModelFolder(folder);
+    for (const [name, { data }] of mean.parameters) {
+      const other = parameters.get(name);
+      if (other?.data.length !== data.length)
+        throw new UsageError(`${folder} and ${first} are models of different shapes: ${name} differs`);
+      for (let at = 0; at < data.length; at++) data[at]! += (other.data[at]! - data[at]!) * step;
+    }
+  };
+  for (const [index, folder] of others.entries()) await moveTowards(folder, 1 / (index + 2));
+  if (options.start && share > 0) await moveTowards(options.start.folder, share);
+  await saveModelFolder(into, mean, { companionsFrom: options.start?.folder ?? folders.at(-1)! });
 }

@@ -21,7 +21,7 @@ import {
 } from "./decoder-layout.ts";
 import type { Drawn } from "./draw-token.ts";
 import { packWeights, writeRotaryTable } from "./pack-weights.ts";
-import { decoderModule } from "./run-tile.ts";
+import { decoderModule, startTileThreads } from "./run-tile.ts";
 import {
   type Sampler,
   type SamplerEvent,
@@ -40,7 +40,6 @@ import {
   sharedPrefix,
 } from "./sequence.ts";
 import { pagePool, sessionCache } from "./session-cache.ts";
-import { startTileThreads } from "./tile-threads.ts";
 import { pagePositions, rowBytes } from "./wasm/row-kernels.ts";
 import { startWideThread } from "./wide-thread.ts";
 

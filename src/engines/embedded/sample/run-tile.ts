@@ -3,9 +3,11 @@
  * a sequence may share a tile (a chunk of its context): they are filed into the cache before any row attends, and a row
  * sees only positions up to its own. Tiles are independent of each other, so threads take them as they come.
  */
+
+import { startThread } from "../../../base/work/thread.ts";
 import { CoaError } from "../../../core/errors.ts";
 import type { ModelConfig } from "../model/config.ts";
-import { type DecoderLayout, tileAddresses, wantBytes } from "./decoder-layout.ts";
+import { controlWords, type DecoderLayout, tileAddresses, wantBytes } from "./decoder-layout.ts";
 import { assembleModule, type WasmFunction } from "./wasm/assembler.ts";
 import { attentionFunction } from "./wasm/attention.ts";
 import { type MatmulMode, matmulFunction, panelColumns } from "./wasm/matmul.ts";
@@ -136,4 +138,60 @@ export function attendLayer(
   }
   rotateAndFile(count, rows, qkv, layout.rotary, layer * pageLayerBytes);
   attention(count, rows, qkv, attended, layer * pageLayerBytes, scores);
+}
+
+export interface TileThreadData {
+  module: WebAssembly.Module;
+  memory: WebAssembly.Memory;
+  layout: DecoderLayout;
+  vocabularySize: number;
+  thread: number;
+}
+
+/** Computes tiles until none remain. */
+export function takeTiles(control: Int32Array, run: (tile: number) => void): void {
+  for (;;) {
+    const tile = Atomics.sub(control, controlWords.remaining, 1) - 1;
+    if (tile < 0) return;
+    run(tile);
+    Atomics.add(control, controlWords.done, 1);
+    Atomics.notify(control, controlWords.done);
+  }
+}
+
+/** Starts the helper threads, all but the calling one, which is thread 0. */
+export function startTileThreads(data: Omit<TileThreadData, "thread">, threads: number) {
+  const control = new Int32Array(data.memory.buffer, 0, 16);
+  const runTile = tileRunner(data.module, data.memory, data.layout, data, 0);
+  const helpers = Array.from({ length: threads - 1 }, (_, index) =>
+    startThread(new URL("./tile-worker.ts", import.meta.url), {
+      name: "a sampling thread",
+      boundary: "engine",
+      data: { ...data, thread: index + 1 } satisfies TileThreadData,
+    }),
+  );
+  return {
+    /** Computes tiles 0 to count - 1 and returns when all are done. */
+    run(count: number): void {
+      Atomics.store(control, controlWords.done, 0);
+      Atomics.store(control, controlWords.remaining, count);
+      if (count > 1 && helpers.length > 0) {
+        Atomics.add(control, controlWords.generation, 1);
+        Atomics.notify(control, controlWords.generation);
+      }
+      takeTiles(control, runTile);
+      let silent = 0;
+      for (let done = 0; (done = Atomics.load(control, controlWords.done)) < count; ) {
+        // A helper that died would keep its tile for ever; minutes without a finished tile mean that.
+        if (Atomics.wait(control, controlWords.done, done, 30_000) === "timed-out") silent++;
+        if (silent > 10) throw new CoaError("engine", "a sampling thread stopped answering; open the engine again");
+      }
+    },
+    close(): void {
+      Atomics.store(control, controlWords.stop, 1);
+      Atomics.add(control, controlWords.generation, 1);
+      Atomics.notify(control, controlWords.generation);
+      for (const helper of helpers) void helper.close();
+    },
+  };
 }

@@ -1,8 +1,7 @@
 /** The body of a helper thread: sleep until a step begins, take tiles until none remain. */
 import { workerData } from "node:worker_threads";
 import { controlWords } from "./decoder-layout.ts";
-import { tileRunner } from "./run-tile.ts";
-import { type TileThreadData, takeTiles } from "./tile-threads.ts";
+import { type TileThreadData, takeTiles, tileRunner } from "./run-tile.ts";
 
 const { module, memory, layout, vocabularySize, thread } = workerData as TileThreadData;
 const control = new Int32Array(memory.buffer, 0, 16);

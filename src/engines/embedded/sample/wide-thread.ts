@@ -17,7 +17,7 @@ import {
 import { createGraph, type Graph, type Value } from "../onnx/graph.ts";
 import { add, concat, gatherRows, gemm, multiply, scalar, silu } from "../onnx/operators.ts";
 import { controlWords, type Precision } from "./decoder-layout.ts";
-import type { TileThreadData } from "./tile-threads.ts";
+import type { TileThreadData } from "./run-tile.ts";
 import { groupInputs } from "./wasm/matmul-8bit.ts";
 
 /** Smaller models stay in WebAssembly, where results are the same to the last bit. */

@@ -12,7 +12,7 @@ import { initialParameters, type ParameterSet } from "../model/parameters.ts";
 import { openRuntime } from "../runtime/runtime.ts";
 import { shareParameters } from "../shared-base.ts";
 import { createTrainer, type Trainer } from "./create-trainer.ts";
-import type { Lanes } from "./lane-threads.ts";
+import type { Lanes } from "./gradient-lane.ts";
 import { layOutBatches } from "./lay-out-batches.ts";
 
 const runtime = openRuntime({ threads: 2 });

@@ -14,8 +14,7 @@ import { type OptimizerName, openOptimizer } from "../optim/optimizer.ts";
 import { openRuntime, type Runtime } from "../runtime/runtime.ts";
 import { affordableTokens, defaultChunkRows, defaultHeadChunks } from "./batch-memory.ts";
 import { checkExamples } from "./check-examples.ts";
-import { addInto, createGradientLane, type LaneTask } from "./gradient-lane.ts";
-import { type Lanes, type LaneThread, startLane } from "./lane-threads.ts";
+import { addInto, createGradientLane, type Lanes, type LaneTask, type LaneThread, startLane } from "./gradient-lane.ts";
 import { type LaidOutBatch, layOutBatches } from "./lay-out-batches.ts";
 
 export interface TrainerOptions {

@@ -2,14 +2,17 @@
  * Computes batches one after another and sums their gradients. A graph for each kind of batch is compiled when first needed
  * and kept.
  */
+
+import { startThread } from "../../../base/work/thread.ts";
 import type { Adapter } from "../lora/adapter.ts";
 import { chunkFeeds } from "../loss/chunked-head.ts";
 import { type CompiledGraph, compile } from "../model/compile.ts";
 import type { ModelConfig } from "../model/config.ts";
-import { embeddingName, headName, type ParameterSet } from "../model/parameters.ts";
+import { embeddingName, headName, type ParameterSet, parameterCount } from "../model/parameters.ts";
 import { type BatchShape, layoutBlocks, layoutFeeds } from "../model/row-layout.ts";
 import type { HostTensor, Runtime, Session } from "../runtime/runtime.ts";
 import { affordableActivations } from "./batch-memory.ts";
+import type { LaneCalls } from "./lane-worker.ts";
 import type { BatchFeeds } from "./lay-out-batches.ts";
 
 export interface LaneModel {
@@ -147,4 +150,44 @@ function addRows(table: Float32Array, rows: Float32Array, indices: BigInt64Array
     const source = row * width;
     for (let index = 0; index < width; index++) table[target + index]! += rows[source + index]!;
   }
+}
+
+/** How many lanes, and how many threads each computes with. */
+export interface Lanes {
+  count: number;
+  threads: number;
+}
+
+/** Models above this many parameters have matrices that are worth all threads, and gradients too large to be kept once per lane. */
+const small = 100e6;
+/** More lanes would have too little to do each. */
+const mostLanes = 4;
+
+/** The lanes for a model on so many threads; none where they would not help. */
+export function chooseLanes(config: ModelConfig, threads: number): Lanes | undefined {
+  const count = Math.min(threads, mostLanes);
+  if (count < 2 || parameterCount(config) > small) return undefined;
+  return { count, threads: Math.floor(threads / count) };
+}
+
+export interface LaneThreadData {
+  /** Its weights are in memory that threads share. */
+  model: LaneModel;
+  threads: number;
+}
+
+export interface LaneThread {
+  /** Computes tasks in order; their gradients, and no earlier ones, are summed. */
+  run(tasks: readonly LaneTask[]): Promise<{ logprobs: Float32Array[]; gradients: ReadonlyMap<string, Float32Array> }>;
+  close(): Promise<void>;
+}
+
+export function startLane(data: LaneThreadData): LaneThread {
+  const thread = startThread<LaneCalls>(new URL("./lane-worker.ts", import.meta.url), {
+    name: "a training thread",
+    remedy: "open the engine again",
+    boundary: "engine",
+    data,
+  });
+  return { run: (tasks) => thread.call("run", tasks), close: () => thread.close() };
 }

@@ -6,7 +6,7 @@ import { initialParameters } from "../model/parameters.ts";
 import { openRuntime } from "../runtime/runtime.ts";
 import { shareParameters } from "../shared-base.ts";
 import { createTrainer } from "./create-trainer.ts";
-import { chooseLanes, startLane } from "./lane-threads.ts";
+import { chooseLanes, startLane } from "./gradient-lane.ts";
 
 const config = modelConfig({ vocabularySize: 11, hiddenSize: 16, layers: 2, heads: 2, intermediateSize: 20 });
 const random = seededRandom(3);

@@ -2,8 +2,7 @@
 import { workerData } from "node:worker_threads";
 import { answerCalls } from "../../../base/work/thread.ts";
 import { openRuntime } from "../runtime/runtime.ts";
-import { createGradientLane, type LaneTask } from "./gradient-lane.ts";
-import type { LaneThreadData } from "./lane-threads.ts";
+import { createGradientLane, type LaneTask, type LaneThreadData } from "./gradient-lane.ts";
 
 const { model, threads } = workerData as LaneThreadData;
 const shared = (length: number) => new Float32Array(new SharedArrayBuffer(length * 4));
