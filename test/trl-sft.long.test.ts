@@ -17,7 +17,7 @@ import { defineTask } from "../src/core/task.ts";
 import { exportDataset } from "../src/dataset/export/export-dataset.ts";
 import { trajectoryToExample } from "../src/dataset/trajectory-to-example.ts";
 import { openEmbeddedEngine } from "../src/engines/embedded/embedded-engine.ts";
-import { ggufToFolder } from "../src/engines/embedded/files/gguf-folder.ts";
+import { ggufToFolder } from "../src/engines/embedded/files/gguf-model.ts";
 import { mhqaProfile } from "../src/language/profiles.ts";
 import { scriptedModel, tableTool } from "../src/testing/index.ts";
 import { loadTokenizer } from "../src/tokenizers/load-tokenizer.ts";

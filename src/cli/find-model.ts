@@ -55,7 +55,7 @@ async function convertedFolder(file: string): Promise<string> {
   const made = statSync(join(folder, "config.json"), { throwIfNoEntry: false });
   if (made && made.mtimeMs >= statSync(file).mtimeMs) return folder;
   process.stderr.write(printable(`${file} becomes a model folder, once: ${folder}\n`));
-  const { ggufToFolder } = await import("../engines/embedded/files/gguf-folder.ts");
+  const { ggufToFolder } = await import("../engines/embedded/files/gguf-model.ts");
   await ggufToFolder(file, folder);
   return folder;
 }

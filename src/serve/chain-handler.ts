@@ -2,7 +2,6 @@
  * One model with its tools behind the APIs that people use. A handler is written once; `coa serve` puts it on a port,
  * `fetchHandler` into a framework.
  */
-
 import { Refusal } from "../base/http/refusal.ts";
 import { openaiResponses } from "../base/wire/openai-responses.ts";
 import { checkOptions } from "../base/work/check-options.ts";
@@ -27,7 +26,6 @@ import { responsesEndpoints } from "./responses-endpoint.ts";
 import { type ServedHandler, type ServeOptions, servedHandler } from "./served-handler.ts";
 import { openServeStore, type ServeStore } from "./store/open-store.ts";
 import { backgroundRuns, uiEndpoints } from "./ui-endpoint.ts";
-import { type Versions, versionedService } from "./versions.ts";
 
 export interface ChainHandlerOptions
   extends ServeOptions,
@@ -144,5 +142,46 @@ function ofVersion(version: string, finish: Finish | undefined): Finish {
     const ended = (await finish?.(trajectory, request, chain)) ?? { kept: trajectory, served: trajectory };
     const named = (one: Trajectory): Trajectory => ({ ...one, served: { ...one.served, version } });
     return { kept: named(ended.kept), served: named(ended.served) };
+  };
+}
+
+/** Which version answers, and how one is opened. */
+interface Versions {
+  /** The version of a conversation, by name. */
+  versionOf(conversation: string): Promise<string>;
+  open(version: string): Promise<ChainService>;
+  /** Whether a conversation is named by its first message, or all conversations of a key are one; the first by default. */
+  stickyBy?: "conversation" | "key";
+}
+
+/** The name of the conversation that a request belongs to: whose it is, and how it began. Every turn repeats that. */
+function conversationOf({ owner, task }: ChainRequest, by: Versions["stickyBy"]): string {
+  if (by === "key" && owner !== "anyone") return owner;
+  const began = [...(task.history ?? []), { role: "user", content: task.question }].find(({ role }) => role === "user");
+  return `${owner}\n${began?.content}`;
+}
+
+/** A service that starts each chain at the version that its conversation began with; all else is that of the version it was made with. */
+function versionedService(own: ChainService, versions: Versions): ChainService {
+  const opened = new Map<string, Promise<ChainService>>();
+  return {
+    ...own,
+    get running() {
+      return own.running;
+    },
+    get waiting() {
+      return own.waiting;
+    },
+    async start(request, signal) {
+      const version = await versions.versionOf(conversationOf(request, versions.stickyBy));
+      const service = opened.get(version) ?? versions.open(version);
+      opened.set(version, service);
+      // A version that could not be opened is tried again by the next request.
+      const ready = await service.catch((error: unknown) => {
+        opened.delete(version);
+        throw error;
+      });
+      return ready.start(request, signal);
+    },
   };
 }

@@ -45,7 +45,7 @@ export function clientTools(functions: readonly ToolDefinition[]): ToolDescripti
   });
 }
 
-/** The schema of the answer: the input of the one tool, or one of several with its input. */
+/** Where a call is demanded (`tool_choice`), the schema of the answer: the input of the one tool, or one of several with its input. */
 export function forcedSchema(tools: readonly ToolDescription[]): JsonSchema {
   const inputs = tools.map(({ name, inputSchema }) => ({ name, input: inputOf(inputSchema) }));
   if (inputs.length === 1) return inputs[0]!.input;

@@ -3,7 +3,7 @@ import { describe, it } from "node:test";
 import { good, withServer } from "../../test/fixtures/serve-server.ts";
 import type { RequestLine } from "../base/http/guard.ts";
 import { scriptedModel } from "../testing/index.ts";
-import { requestLog } from "./request-log.ts";
+import { requestLog } from "./serve.ts";
 
 // biome-ignore lint/suspicious/noExplicitAny: lines of a log
 type Loose = any;

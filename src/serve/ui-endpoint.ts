@@ -164,7 +164,7 @@ interface BackgroundRun {
 
 type BackgroundRuns = ReturnType<typeof backgroundRuns>;
 
-/** A server without runs. */
+/** Chains of pages. Their events are kept while they run, so that a stream can be resumed from its beginning. */
 export function backgroundRuns() {
   const runs = new Map<string, BackgroundRun & { work: Promise<void>; stop(): void }>();
   return {

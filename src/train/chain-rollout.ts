@@ -3,7 +3,6 @@
  * the lab all run rollouts here, so that one of the same task and seed is the same wherever it runs: tools that fail by plan
  * decide by that name.
  */
-
 import { inParallel } from "../base/work/limiter.ts";
 import { wrapModel } from "../base/work/wrap-model.ts";
 import type { ChainOptions } from "../chain/chain-options.ts";

@@ -3,7 +3,6 @@
  * (dynamic sampling); of one that does not only a line per rollout is kept, so that its trajectories leave the memory at once.
  * Everything is counted.
  */
-
 import { inParallel } from "../base/work/limiter.ts";
 import { UsageError } from "../core/errors.ts";
 import type { Journal } from "../core/journal.ts";
@@ -159,7 +158,7 @@ export interface CollectOptions extends RunRolloutOptions, SorterOptions {
   finished: ReadonlyMap<string, Rollout>;
 }
 
-/** Samples, rewards, filters and refills until there are enough groups or the bound is reached. */
+/** Dynamic sampling: samples, rewards, filters and refills until there are enough groups or the bound is reached. */
 export async function collectGroups(options: CollectOptions): Promise<Collected> {
   const { step, groups: wanted, samples } = options;
   const kept: Group[] = [];

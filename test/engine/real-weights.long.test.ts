@@ -9,7 +9,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, it } from "node:test";
 import { openEmbeddedEngine } from "../../src/engines/embedded/embedded-engine.ts";
-import { ggufToFolder } from "../../src/engines/embedded/files/gguf-folder.ts";
+import { ggufToFolder } from "../../src/engines/embedded/files/gguf-model.ts";
 import { loadTokenizer } from "../../src/tokenizers/load-tokenizer.ts";
 
 interface Reference {

@@ -3,7 +3,6 @@
  * with back-pressure, and as a fetch handler for frameworks. The signal aborts when the client leaves before its answer
  * is complete.
  */
-
 import { isUtf8 } from "node:buffer";
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from "node:http";
 import { promisify } from "node:util";

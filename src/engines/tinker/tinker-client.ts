@@ -7,7 +7,6 @@
  * asked again up to 3 times, a 400 with words is the operation's failure, as is 200 `{error, category}`; 402 (no
  * credit) pauses, reported once; 429 on sampling pauses all sampling and uses up no try; everything else is final.
  */
-
 import { prettifyError, type z } from "zod";
 import { HttpError, httpClient } from "../../base/http/http-client.ts";
 import { protobufType } from "../../base/wire/tinker-protobuf.ts";

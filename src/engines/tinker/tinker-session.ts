@@ -2,7 +2,6 @@
  * A session with a Tinker server: the server keeps models as long as it gets requests from us, so a heartbeat is sent
  * every ten seconds. A laptop that slept too long finds its session gone: what needs it then fails with what to do.
  */
-
 import { z } from "zod";
 import { HttpError } from "../../base/http/http-client.ts";
 import type { EngineCapabilities } from "../../core/engine.ts";
@@ -84,7 +83,10 @@ const clientConfig = z.object({
   fwdbwd_max_chunk_bytes_count: z.number().min(1).catch(5e6),
 });
 
-/** Asks the server what it is, and refuses one that does not have the base model. */
+/**
+ * Asks the server what it is, and refuses one that does not have the base model. Hosted Tinker and SkyRL on GPUs sum token losses;
+ * SkyRL on jax takes means per sequence and says so nowhere; our own server says what it can under `coa`.
+ */
 export async function findServer(
   client: TinkerClient,
   options: {

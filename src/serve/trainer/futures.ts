@@ -3,7 +3,6 @@
  * it was read, or as long as the results that were read fit a limit. What is never asked for is deleted as well, so that a
  * server that runs for weeks does not fill its memory.
  */
-
 import { createHash } from "node:crypto";
 import { Refusal } from "../../base/http/refusal.ts";
 import { steadyNow } from "../../base/work/steady-clock.ts";

@@ -6,9 +6,8 @@ import { after, before, describe, it } from "node:test";
 import { loadTokenizer } from "../../../tokenizers/load-tokenizer.ts";
 import { modelConfig } from "../model/config.ts";
 import { initialParameters } from "../model/parameters.ts";
-import { ggufToFolder } from "./gguf-folder.ts";
 import { type GgufValue, readGguf } from "./gguf-format.ts";
-import { saveGguf } from "./gguf-model.ts";
+import { ggufToFolder, saveGguf } from "./gguf-model.ts";
 import { ggufTokenizer } from "./gguf-tokenizer.ts";
 import { loadModelFolder } from "./model-folder.ts";
 

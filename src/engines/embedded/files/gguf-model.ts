@@ -3,6 +3,8 @@
  * neighbouring dimensions (0 with 1, 2 with 3), Hugging Face ones turn halves (0 with half), so the rows of Llama's query
  * and key projections are reordered; Qwen2 and Qwen3 keep the halves in both.
  */
+import { writeFile } from "node:fs/promises";
+import { join } from "node:path";
 import { CoaError } from "../../../core/errors.ts";
 import { checkConfig, type ModelConfig, traits } from "../model/config.ts";
 import {
@@ -21,6 +23,8 @@ import {
   readGguf,
   writeGguf,
 } from "./gguf-format.ts";
+import { tokenizerFilesOf } from "./gguf-tokenizer.ts";
+import { saveModelFolder } from "./model-folder.ts";
 import type { Tensor } from "./safetensors.ts";
 
 function tensorNames(config: ModelConfig): Map<string, string> {
@@ -229,3 +233,30 @@ function same(head: Tensor, embedding: Tensor): boolean {
 }
 
 const bytesOf = (data: Float32Array) => new Uint8Array(data.buffer, data.byteOffset, data.byteLength);
+
+/** Writes a GGUF file as a Hugging Face folder that trains, quantised weights as numbers; one tensor at a time is in memory. */
+export async function ggufToFolder(
+  path: string,
+  folder: string,
+  options: { type?: "f32" | "f16" | "bf16"; maxShardBytes?: number } = {},
+): Promise<void> {
+  const { config, parameters, metadata } = await loadGguf(path);
+  const { tokenizer, config: tokenizerConfig, generation } = tokenizerFilesOf(metadata, path);
+  const use = metadata.get("coa.use");
+  await saveModelFolder(
+    folder,
+    { config, parameters },
+    {
+      ...options,
+      generationConfig: generation,
+      async writeMore(temporary) {
+        const write = (name: string, text: string) => writeFile(join(temporary, name), `${text}\n`);
+        await write("tokenizer.json", JSON.stringify(tokenizer, null, 1));
+        await write("tokenizer_config.json", JSON.stringify(tokenizerConfig, null, 2));
+        if (typeof use === "string") await write("coa.json", use);
+        const licence = metadata.get("general.license");
+        if (typeof licence === "string") await write("README.md", `---\nlicense: ${licence.replace(/\s+/g, " ")}\n---`);
+      },
+    },
+  );
+}

@@ -218,6 +218,7 @@ async function isFile(path: string): Promise<boolean> {
 }
 
 /**
+ * During the last steps of RL the weights vary around a point that is better than any of them; their mean is near that point.
  * Writes the mean of model folders of one architecture into a folder, with the tokenizer files and the number type of the start, or
  * else the last. `start`: the model that all the others began with, and how much of the mean is its weights, from 0 to 1.
  */

@@ -3,7 +3,6 @@
  * be far larger than everything else. So tokens are taken in chunks whose ends are graph inputs: each chunk scores its
  * targets, turns the loss's slope into gradients at once, and its logits are free again before the next chunk starts.
  */
-
 import { largestGap } from "../../../base/count/policy-loss.ts";
 import type { Graph, Value } from "../onnx/graph.ts";
 import * as on from "../onnx/operators.ts";

@@ -26,17 +26,10 @@ export interface CompileOptions {
   adapter?: Adapter;
 }
 
-/** A compiled graph and the names of its results. */
-export interface CompiledGraph {
-  graph: Graph;
-  /** Parameters whose gradient the graph returns under `gradient:<name>`. */
-  gradientNames: string[];
-  /** The embedding is trained: `embeddingRows` and `headRows` are returned as well. */
-  tableRows: { embedding: boolean; head: boolean };
-}
+export type CompiledGraph = ReturnType<typeof compile>;
 
 /** Builds one graph. Inputs: `tokens`, `targets` of what is scored, the layout, the loss numbers, every parameter by name. */
-export function compile(config: ModelConfig, options: CompileOptions): CompiledGraph {
+export function compile(config: ModelConfig, options: CompileOptions) {
   const graph = createGraph();
   const tape = createTape(graph);
   const weights = new Map<string, Value>();
@@ -72,12 +65,12 @@ export function compile(config: ModelConfig, options: CompileOptions): CompiledG
     chunks,
   });
   graph.output("logprobs", logprobs);
-  if (!back) return { graph, gradientNames: [], tableRows: { embedding: false, head: false } };
+  if (!back) return { graph, gradientNames: [] as string[], tableRows: { embedding: false, head: false } };
 
   const inner = [...weights].filter(([name]) => name !== embeddingName && name !== headName && wants(name));
   const wanted = [...inner.map(([, value]) => value), ...(tables.embedding ? [embedded] : [])];
   const found = gradients(tape, [[states, back.states]], wanted);
-  const gradientNames: string[] = [];
+  const gradientNames: string[] = []; // each is returned under `gradient:<name>`
   const give = (name: string, value: Value) => {
     graph.output(`gradient:${name}`, value);
     gradientNames.push(name);

@@ -2,7 +2,6 @@
  * Chooses the rule for every tensor and owns the optimizer's memory: AdamW for everything, or Muon for the layers'
  * matrices with AdamW for embeddings, head, norms and biases.
  */
-
 import type { OptimizerStep } from "../../../core/engine.ts";
 import { CoaError } from "../../../core/errors.ts";
 import { embeddingName, headName, type Parameter, type ParameterSet } from "../model/parameters.ts";

@@ -3,7 +3,6 @@
  * a sequence may share a tile (a chunk of its context): they are filed into the cache before any row attends, and a row
  * sees only positions up to its own. Tiles are independent of each other, so threads take them as they come.
  */
-
 import { startThread } from "../../../base/work/thread.ts";
 import { CoaError } from "../../../core/errors.ts";
 import type { ModelConfig } from "../model/config.ts";
@@ -159,7 +158,10 @@ export function takeTiles(control: Int32Array, run: (tile: number) => void): voi
   }
 }
 
-/** Starts the helper threads, all but the calling one, which is thread 0. */
+/**
+ * Starts the helper threads, all but the calling one, which is thread 0. All count `remaining` down and compute the tile whose number
+ * they got, so a thread that is late, descheduled or not yet started does not delay the others.
+ */
 export function startTileThreads(data: Omit<TileThreadData, "thread">, threads: number) {
   const control = new Int32Array(data.memory.buffer, 0, 16);
   const runTile = tileRunner(data.module, data.memory, data.layout, data, 0);

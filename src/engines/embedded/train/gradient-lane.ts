@@ -2,7 +2,6 @@
  * Computes batches one after another and sums their gradients. A graph for each kind of batch is compiled when first needed
  * and kept.
  */
-
 import { startThread } from "../../../base/work/thread.ts";
 import type { Adapter } from "../lora/adapter.ts";
 import { chunkFeeds } from "../loss/chunked-head.ts";
