@@ -1,7 +1,7 @@
 /**
  * The GGUF container of llama.cpp: a header, typed key-value metadata, a table of tensors, and their numbers, each
  * aligned. Dimensions are written innermost first. This file knows the container; the number formats are in
- * `gguf-blocks.ts`, what the keys and names mean is in `gguf-model.ts`.
+ * `formats` below, what the keys and names mean is in `gguf-model.ts`.
  */
 import { closeSync, openSync, readSync } from "node:fs";
 import { open } from "node:fs/promises";

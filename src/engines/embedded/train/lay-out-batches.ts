@@ -1,6 +1,6 @@
 /**
  * From examples to batches that a graph takes. In training only targets with a weight are scored: an example without any is
- * left out, one is cut after its last, and what is before its first may be shared with others (plan-batches.ts). Where
+ * left out, one is cut after its last, and what is before its first may be shared with others (`planBatches`). Where
  * nearly all targets are scored, picking them out costs more than it saves, and all are.
  */
 import type { Example } from "../../../core/engine.ts";
