@@ -49,7 +49,7 @@ export async function buildSite(out: string): Promise<void> {
   pages.push({ name: "demo", title: "The model in your browser", html: readFileSync(join(here, "demo.html"), "utf8") });
   for (const page of pages) write(join(out, `${page.name}.html`), pageHtml(page, pages));
   write(join(out, "search.json"), JSON.stringify(search));
-  cpSync(join(here, "site.css"), join(out, "site.css"));
+  for (const file of ["site.css", "icon.svg"]) cpSync(join(here, file), join(out, file));
   cpSync(join(root, "docs", "images"), join(out, "images"), { recursive: true });
   cpSync(join(root, "weights", "afm-lab-2m"), join(out, "model"), { recursive: true });
   for (const entry of ["search", "demo", "demo-worker"]) await bundle(entry, out);
@@ -63,7 +63,7 @@ const pageName = (path: string): string =>
 const up = (name: string): string => "../".repeat(name.split("/").length - 1);
 const plain = (text: string): string =>
   text
-    .replace(/\]\([^)]*\)|[`*[\]|]/g, " ")
+    .replace(/\]\([^)]*\)|[`*[\]|]|-{3,}/g, " ")
     .replace(/\s+/g, " ")
     .trim();
 
@@ -99,6 +99,7 @@ function pageHtml({ name, title, html }: SitePage, pages: readonly SitePage[]): 
 <meta http-equiv="Content-Security-Policy" content="${policy}">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <title>${escapeHtml(title)} · Chain-of-Agents</title>
+<link rel="icon" href="${base}icon.svg">
 <link rel="stylesheet" href="${base}site.css">
 <script src="${base}search.js" defer></script>${name === "demo" ? '\n<script src="demo.js" defer></script>' : ""}
 </head>

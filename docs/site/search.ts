@@ -1,4 +1,5 @@
 /** The search of the site: the index of the package over the parts of all pages, in the browser. */
+import "./node-in-browser.ts";
 import { buildIndex, type MemoryIndex } from "../../src/tools/local-index/build-index.ts";
 
 const { base = "" } = document.documentElement.dataset;

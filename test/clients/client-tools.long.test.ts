@@ -109,6 +109,12 @@ describe("tool loops of real clients", { skip }, () => {
     return outputs[query]!;
   };
 
+  /** The AI SDK runs a tool before the reply has ended: a kill then would cut the reply instead of coming after it. */
+  const whole: typeof fetch = async (...request) => {
+    const reply = await fetch(...request);
+    return new Response(await reply.arrayBuffer(), reply);
+  };
+
   const apiKey = "sk-loop-key";
   type Run = (run: (input: Loose) => Promise<string>, store: boolean) => Promise<string>;
   const clients: Record<string, Run> = {
@@ -163,15 +169,20 @@ describe("tool loops of real clients", { skip }, () => {
     },
     async "AI SDK responses"(run, store) {
       const { createOpenAI } = await load("@ai-sdk/openai");
-      return generate(createOpenAI({ baseURL: `${origin}/v1`, apiKey }).responses("coa"), run, { openai: { store } });
+      return generate(createOpenAI({ baseURL: `${origin}/v1`, apiKey, fetch: whole }).responses("coa"), run, {
+        openai: { store },
+      });
     },
     async "AI SDK openai-compatible"(run) {
       const { createOpenAICompatible } = await load("@ai-sdk/openai-compatible");
-      return generate(createOpenAICompatible({ name: "coa", baseURL: `${origin}/v1`, apiKey })("coa"), run);
+      return generate(
+        createOpenAICompatible({ name: "coa", baseURL: `${origin}/v1`, apiKey, fetch: whole })("coa"),
+        run,
+      );
     },
     async "AI SDK anthropic"(run) {
       const { createAnthropic } = await load("@ai-sdk/anthropic");
-      return generate(createAnthropic({ baseURL: `${origin}/v1`, apiKey })("coa"), run);
+      return generate(createAnthropic({ baseURL: `${origin}/v1`, apiKey, fetch: whole })("coa"), run);
     },
     async "Anthropic messages"(run) {
       const { default: Anthropic } = await load("@anthropic-ai/sdk");
