@@ -240,7 +240,7 @@ interface RopeScaling {
   originalContext: number;
 }
 
-/** The frequency of every pair of a head, fastest first. */
+/** @internal The frequency of every pair of a head, fastest first. */
 export function rotaryFrequencies({
   headSize,
   ropeTheta,
