@@ -4,7 +4,7 @@
  */
 export const limits = {
   /** Lines of code by folder, without tests: TypeScript, CSS, JavaScript and Python as their formatters leave them. */
-  "lines of src": 86220,
+  "lines of src": 86212,
   "lines of bench": 12000,
   "lines of integrations": 700,
   "lines of recipes": 1600,
