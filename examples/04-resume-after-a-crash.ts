@@ -3,8 +3,8 @@ import assert from "node:assert/strict";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { type ChainRecord, chainRecordSchema, defineTask, mhqaProfile, runChain } from "chain-of-agents";
-import { jsonlJournal } from "chain-of-agents/files";
+import { type ChainRecord, defineTask, mhqaProfile, runChain } from "chain-of-agents";
+import { chainRecordSchema, jsonlJournal } from "chain-of-agents/files";
 import { scriptedModel, tableTool } from "chain-of-agents/testing";
 
 const folder = await mkdtemp(join(tmpdir(), "coa-example-"));

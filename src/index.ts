@@ -2,7 +2,6 @@
 
 export type { RequestLine } from "./base/http/guard.ts";
 export type { ChainOptions, Sampling } from "./chain/chain-options.ts";
-export { type ChainRecord, chainRecordSchema } from "./chain/chain-record.ts";
 export type { CompactionOptions } from "./chain/compaction.ts";
 export type { Limits } from "./chain/limits.ts";
 export { replayedTools } from "./chain/replayed-tools.ts";
@@ -11,6 +10,7 @@ export { type ChainsOptions, runChains } from "./chain/run-chains.ts";
 export type { ToolSet } from "./chain/tool-set.ts";
 export { defineConfig } from "./cli/define-config.ts";
 export type { Config } from "./cli/settings/index.ts";
+export type { ChainRecord } from "./core/chain-record.ts";
 export type { Ending } from "./core/ending.ts";
 export type {
   Engine,
@@ -50,13 +50,7 @@ export type {
 } from "./core/sandbox.ts";
 export type { System, SystemResult } from "./core/system.ts";
 export { defineTask, type Task } from "./core/task.ts";
-export {
-  type TeamAgent,
-  type TeamRun,
-  type TeamStep,
-  type TeamToolCall,
-  teamRunSchema,
-} from "./core/team-run.ts";
+export type { TeamAgent, TeamRun, TeamStep, TeamToolCall } from "./core/team-run.ts";
 export type { Tokenizer } from "./core/tokenizer.ts";
 export {
   defineTool,

@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { defineTask } from "../core/task.ts";
-import { contextVersions, trajectorySchema, trajectoryText } from "../core/trajectory.ts";
+import { contextVersions, trajectoryText } from "../core/trajectory.ts";
+import { trajectorySchema } from "../core/trajectory-schema.ts";
 import { codeProfile, mhqaProfile } from "../language/profiles.ts";
 import { scriptedModel, tableTool } from "../testing/index.ts";
 import { runAfmHarness } from "./afm-harness.ts";

@@ -3,12 +3,13 @@ import { describe, it } from "node:test";
 import { byteTokenizer } from "../../test/fixtures/conformance/byte-tokenizer.ts";
 import { memoryJournal } from "../../test/fixtures/memory-journal.ts";
 import { testSize } from "../../test/fixtures/test-size.ts";
+import type { ChainRecord } from "../core/chain-record.ts";
 import { defineTask } from "../core/task.ts";
-import { trajectorySchema, trajectoryText } from "../core/trajectory.ts";
+import { trajectoryText } from "../core/trajectory.ts";
+import { trajectorySchema } from "../core/trajectory-schema.ts";
 import { defineProfile, tagNames } from "../language/profile.ts";
 import { multiProfile } from "../language/profiles.ts";
 import { scriptedModel, tableTool } from "../testing/index.ts";
-import type { ChainRecord } from "./chain-record.ts";
 import { runChain } from "./run-chain.ts";
 
 function random(seed: number): () => number {

@@ -1,4 +1,6 @@
 /** What a chain is run with. Everything it touches arrives here: model, tools, clock, journal, signal. */
+
+import type { ChainRecord } from "../core/chain-record.ts";
 import type { ChainEvent } from "../core/events.ts";
 import type { Journal } from "../core/journal.ts";
 import type { Model, Prices } from "../core/model.ts";
@@ -11,9 +13,9 @@ import { stopStrings, tagNames, toolTags } from "../language/profile.ts";
 import { anyProfile } from "../language/profiles.ts";
 import { systemPrompt } from "../language/system-prompt.ts";
 import { describeTools, type KnownTool, withTools } from "../language/with-tools.ts";
-import type { ChainRecord, Replay } from "./chain-record.ts";
 import type { CompactionOptions } from "./compaction.ts";
 import { type Limits, withDefaults } from "./limits.ts";
+import type { Replay } from "./replay.ts";
 import { type ToolSet, toolsByName } from "./tool-set.ts";
 
 export interface Sampling {

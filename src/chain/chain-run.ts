@@ -1,4 +1,6 @@
 /** The state of one running chain, and the functions that change it: counting, recording, sending events, appending. */
+
+import type { ChainRecord } from "../core/chain-record.ts";
 import type { CallUsage } from "../core/model.ts";
 import type { Task } from "../core/task.ts";
 import type { Compaction, Segment, Violation } from "../core/trajectory.ts";
@@ -7,8 +9,8 @@ import { observation } from "../language/observation.ts";
 import { advance, type ChainState, startState } from "../language/profile.ts";
 import { type ChainContext, chainContext } from "./chain-context.ts";
 import type { ChainSetup } from "./chain-options.ts";
-import type { ChainRecord, Replay } from "./chain-record.ts";
 import { restoreChain } from "./continue-chain.ts";
+import type { Replay } from "./replay.ts";
 
 export interface ChainRun extends ChainSetup {
   readonly id: string;

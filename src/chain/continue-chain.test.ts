@@ -4,7 +4,8 @@ import { byteTokenizer } from "../../test/fixtures/conformance/byte-tokenizer.ts
 import type { ContinueRequest } from "../core/model.ts";
 import { defineTask } from "../core/task.ts";
 import type { Tool } from "../core/tool.ts";
-import { readTrajectory, type Trajectory, writtenForm } from "../core/trajectory.ts";
+import { type Trajectory, writtenForm } from "../core/trajectory.ts";
+import { trajectorySchema } from "../core/trajectory-schema.ts";
 import { mhqaProfile } from "../language/profiles.ts";
 import { scriptedModel, tableTool } from "../testing/index.ts";
 import type { ChainOptions, ClientResult } from "./chain-options.ts";
@@ -29,7 +30,7 @@ const search = () => tableTool({ price: "4 each" }, "wiki_search");
 const profile = mhqaProfile;
 
 /** What a client keeps between two requests: JSON, as it would be stored or sealed. */
-const stored = (trajectory: Trajectory): Trajectory => readTrajectory(JSON.parse(JSON.stringify(trajectory)));
+const stored = (trajectory: Trajectory): Trajectory => trajectorySchema.parse(JSON.parse(JSON.stringify(trajectory)));
 const shown = (trajectory: Trajectory) =>
   trajectory.segments.map((one) => [writtenForm(one), one.tokens, one.logprobs]);
 

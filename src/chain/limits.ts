@@ -2,6 +2,8 @@
  * Limits are exact and asked before a call, never noticed after it. A part of the budget, the reserve, is kept back so
  * that a chain which runs out can still be asked for its answer.
  */
+
+import type { LimitName } from "../core/chain-record.ts";
 import { UsageError } from "../core/errors.ts";
 import type { Price } from "../core/model.ts";
 import type { Usage } from "../core/usage.ts";
@@ -49,17 +51,6 @@ export function withDefaults(limits: Partial<Limits> = {}, base: Partial<Limits>
   }
   return { ...defaultLimits, ...base, ...Object.fromEntries(given) };
 }
-
-export const limitNames = [
-  "steps",
-  "completion-tokens",
-  "total-tokens",
-  "context",
-  "wall-time",
-  "money",
-  "tool-calls",
-] as const;
-export type LimitName = (typeof limitNames)[number];
 
 /** What the next model call may be: an ordinary one, the request for the answer, or none. */
 export type CallPlan =

@@ -3,6 +3,8 @@
  * the tag reader, which turns it into segments while it arrives; what a server writes after the end of the turn, or an
  * observation that the model invents, is dropped. A turn may take several calls when one call's tokens run out.
  */
+
+import type { SampledToken } from "../core/chain-record.ts";
 import type { ChainEvent } from "../core/events.ts";
 import type { CallUsage, ContinueEvent } from "../core/model.ts";
 import type { Profile } from "../core/profile.ts";
@@ -11,7 +13,7 @@ import { looseText, type Segment, type Violation, writtenForm } from "../core/tr
 import { tagNames, tagSpec } from "../language/profile.ts";
 import { type ReadSegment, type TagReaderOptions, tagReader } from "../language/tag-reader.ts";
 import { DeadlineError } from "./deadline.ts";
-import { type SampledToken, sampledTokens, tokensOf } from "./sampled-tokens.ts";
+import { sampledTokens, tokensOf } from "./sampled-tokens.ts";
 
 /** How a call ended, as far as the chain is concerned. */
 export type TurnFinish = "stop" | "length" | "end" | "deadline";

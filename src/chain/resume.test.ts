@@ -2,12 +2,12 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { byteTokenizer } from "../../test/fixtures/conformance/byte-tokenizer.ts";
 import { memoryJournal } from "../../test/fixtures/memory-journal.ts";
+import { type ChainRecord, chainRecordSchema } from "../core/chain-record.ts";
 import { defineTask } from "../core/task.ts";
 import type { Trajectory } from "../core/trajectory.ts";
 import { tagNames } from "../language/profile.ts";
 import { mhqaProfile } from "../language/profiles.ts";
 import { scriptedModel, tableTool } from "../testing/index.ts";
-import { type ChainRecord, chainRecordSchema } from "./chain-record.ts";
 import { runChain } from "./run-chain.ts";
 import { runChains } from "./run-chains.ts";
 

@@ -3,8 +3,10 @@
  * the next call within the limits, let the model write a turn, then answer its tool calls with observations, until it
  * answers. Nothing that model or tools do can throw out of here; how it ended is part of the trajectory.
  */
+
 import { randomUUID } from "node:crypto";
 import { checkOptions } from "../base/work/check-options.ts";
+import type { LimitName } from "../core/chain-record.ts";
 import { errorEnding } from "../core/ending.ts";
 import { isAbort, messageOf } from "../core/errors.ts";
 import type { ChainEvent } from "../core/events.ts";
@@ -12,11 +14,10 @@ import { type Task, taskOf } from "../core/task.ts";
 import { type Ending, type PendingCall, saidText, type Trajectory } from "../core/trajectory.ts";
 import { validateSegments } from "../language/validate.ts";
 import { type ChainOptions, type ChainSetup, chainSetup } from "./chain-options.ts";
-import { emptyReplay, type Replay, readReplays } from "./chain-record.ts";
 import { type ChainRun, chainRun, observe, record } from "./chain-run.ts";
 import { openCalls } from "./continue-chain.ts";
-import type { LimitName } from "./limits.ts";
 import { readMoves, whatNext } from "./moves.ts";
+import { emptyReplay, type Replay, readReplays } from "./replay.ts";
 import { runTools } from "./run-tools.ts";
 import { takeTurn } from "./turn.ts";
 

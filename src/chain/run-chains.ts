@@ -12,7 +12,7 @@ import { limitedModel } from "../base/work/wrap-model.ts";
 import { type Task, taskOf } from "../core/task.ts";
 import type { Trajectory } from "../core/trajectory.ts";
 import { type ChainOptions, chainSetup } from "./chain-options.ts";
-import { emptyReplay, readReplays } from "./chain-record.ts";
+import { emptyReplay, readReplays } from "./replay.ts";
 import { runPrepared } from "./run-chain.ts";
 
 export interface ChainsOptions extends Omit<ChainOptions, "id" | "replay"> {

@@ -3,12 +3,13 @@
  * like any other; a call that was made before gets the earlier result with a note. The number of calls is checked before
  * each of them, so a limit is never exceeded. Every call gets its observation, in the order of the calls.
  */
+
+import type { ToolRecord } from "../core/chain-record.ts";
 import { isAbort, messageOf } from "../core/errors.ts";
 import type { Tool, ToolContext } from "../core/tool.ts";
 import type { PendingCall, Segment } from "../core/trajectory.ts";
 import { callKey, type ReadCalls, readCallBody } from "../language/call-body.ts";
 import { errorText, joinOutputs, neutralFor, outputText } from "../language/observation.ts";
-import type { ToolRecord } from "./chain-record.ts";
 import { type ChainRun, observe, record } from "./chain-run.ts";
 import { DeadlineError, withDeadline } from "./deadline.ts";
 import type { Moves, RequestedCall } from "./moves.ts";

@@ -2,21 +2,9 @@
  * The tokens that a turn sampled, each with the place in the text where it begins, so that segments get exactly the tokens
  * they are made of and what is dropped from the text is dropped from the tokens too.
  */
-import type { z } from "zod";
-import { lazySchema } from "../core/lazy-schema.ts";
+import type { SampledToken } from "../core/chain-record.ts";
 import type { ContinueEvent } from "../core/model.ts";
 import type { Segment } from "../core/trajectory.ts";
-
-export const sampledTokenSchema = lazySchema((z) =>
-  z.object({
-    token: z.number(),
-    logprob: z.number().optional(),
-    entropy: z.number().optional(),
-    /** Where in the text it begins. */
-    at: z.number(),
-  }),
-);
-export type SampledToken = z.infer<typeof sampledTokenSchema>;
 
 /** The tokens of one piece of a model's text, which begins at a place. */
 export function tokensOf(delta: Extract<ContinueEvent, { type: "delta" }>, at: number): SampledToken[] {

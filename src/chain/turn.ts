@@ -5,6 +5,7 @@
  */
 
 import { derivedSeed } from "../base/work/random.ts";
+import type { LimitName } from "../core/chain-record.ts";
 import { atBoundary } from "../core/errors.ts";
 import type { ContinueRequest } from "../core/model.ts";
 import type { Profile } from "../core/profile.ts";
@@ -12,7 +13,7 @@ import { answerConstraint } from "../language/grammar/constraint.ts";
 import { type ChainRun, countCall, noteViolations, observe, record } from "./chain-run.ts";
 import { compact, isCrowded } from "./compaction.ts";
 import { iterateWithDeadline } from "./deadline.ts";
-import { type CallPlan, type LimitName, planCall } from "./limits.ts";
+import { type CallPlan, planCall } from "./limits.ts";
 import { type ModelTurn, modelTurn, type TurnFinish } from "./model-turn.ts";
 
 /** Lets the model write. Its segments are in the chain when this returns, or throws because the model failed. */

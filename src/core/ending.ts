@@ -1,25 +1,9 @@
-/** How a run ended, in one vocabulary for chains, teams and systems under evaluation. */
-import type { z } from "zod";
-import { CoaError, messageOf } from "./errors.ts";
-import { lazySchema } from "./lazy-schema.ts";
+/** Endings by an error: what they keep of it, and which of them end a whole batch. */
 
-export const endingSchema = lazySchema((z) =>
-  z.object({
-    /**
-     * `answered`: it gave its answer. `suggested`: limits were reached, the last suggested answer was used. `no-answer`: it
-     * stopped without one. `limit`: a limit was reached and nothing could be used. `error`: model or engine failed.
-     * `aborted`: the caller stopped it. `suspended`: it waits for the results of calls that the caller must make.
-     */
-    reason: z.enum(["answered", "suggested", "no-answer", "limit", "error", "aborted", "suspended"]),
-    /** Which limit, or the error's message. */
-    detail: z.string().optional(),
-    /** The error's code, where it was one. */
-    code: z.string().optional(),
-    /** When the server that failed wants the next try. */
-    retryAfterMs: z.number().optional(),
-  }),
-);
-export type Ending = z.infer<typeof endingSchema>;
+import type { Ending } from "./ending-schema.ts";
+import { CoaError, messageOf } from "./errors.ts";
+
+export type { Ending };
 
 /** The ending of a run that an error stopped. */
 export function errorEnding(error: unknown): Ending {

@@ -3,7 +3,6 @@
  * it is; the schema may be zod 4, any Standard Schema, or plain JSON Schema.
  */
 import type { z } from "zod";
-import { loadZod } from "./lazy-schema.ts";
 
 /** Plain JSON Schema, as far as tools use it. */
 export type JsonSchema = { type?: string; properties?: Record<string, JsonSchema>; required?: string[] } & Record<
@@ -78,8 +77,13 @@ export function defineTool<Schema extends z.ZodType>(
 /** The input schema as JSON Schema, whatever it was written in. */
 export function toolJsonSchema(tool: Tool): JsonSchema {
   const schema = tool.inputSchema;
-  if ("_zod" in schema) return loadZod().toJSONSchema(schema as unknown as z.ZodType, { io: "input" }) as JsonSchema;
   const standard = (schema as { "~standard"?: { jsonSchema?: { input(options: object): unknown } } })["~standard"];
   if (standard?.jsonSchema) return standard.jsonSchema.input({ target: "draft-2020-12" }) as JsonSchema;
+  if ("_zod" in schema) {
+    // zod's small form and its first versions need zod itself for it. They are rare, so it is not loaded at the start.
+    const { createRequire } = process.getBuiltinModule("node:module");
+    const { z } = createRequire(import.meta.url)("zod") as typeof import("zod");
+    return z.toJSONSchema(schema as unknown as z.ZodType, { io: "input" }) as JsonSchema;
+  }
   return standard ? { type: "object" } : (schema as JsonSchema);
 }

@@ -1,7 +1,9 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { defineTask, readTask, taskSchema } from "./task.ts";
-import { contextVersions, readTrajectory, type Segment, trajectorySchema } from "./trajectory.ts";
+import { defineTask } from "./task.ts";
+import { taskSchema } from "./task-schema.ts";
+import { contextVersions, type Segment } from "./trajectory.ts";
+import { trajectorySchema } from "./trajectory-schema.ts";
 import { emptyUsage } from "./usage.ts";
 
 describe("records", () => {
@@ -11,18 +13,18 @@ describe("records", () => {
   };
 
   it("read what was written, and refuse a version they do not know", () => {
-    const read = readTrajectory(chain);
-    assert.deepEqual(readTrajectory(JSON.parse(JSON.stringify(read))), read);
+    const read = trajectorySchema.parse(chain);
+    assert.deepEqual(trajectorySchema.parse(JSON.parse(JSON.stringify(read))), read);
     assert.equal(trajectorySchema.safeParse({ ...chain, version: 2 }).success, false);
     const task = defineTask({ id: "t", question: "?" });
-    assert.deepEqual(readTask(JSON.parse(JSON.stringify(task))), task);
+    assert.deepEqual(taskSchema.parse(JSON.parse(JSON.stringify(task))), task);
     assert.equal(taskSchema.safeParse({ ...task, version: 2 }).success, false);
     assert.equal(taskSchema.safeParse(null).success, false);
   });
 
   it("keep the user's own notes as they are", () => {
     const meta = { caller: "me", faults: [1], note: { deep: true } };
-    assert.deepEqual(readTrajectory({ ...chain, meta }).meta, meta);
+    assert.deepEqual(trajectorySchema.parse({ ...chain, meta }).meta, meta);
   });
 });
 

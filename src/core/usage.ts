@@ -1,33 +1,8 @@
-/**
- * What work cost. Tokens are counted two ways: `billed` is prompt plus completion of every model call, as an API
- * without a cache would charge; `computed` is what is left to process with a perfect prefix cache. One of them alone
- * would mislead, so both are always given.
- */
-import type { z } from "zod";
-import { lazySchema } from "./lazy-schema.ts";
+/** Adding up what work cost, and its price. */
 import type { CallUsage, Price, Prices } from "./model.ts";
+import type { Usage } from "./usage-schema.ts";
 
-export const usageSchema = lazySchema((z) => {
-  // Limits are counted against it: one below 0 would raise them.
-  const amount = z.number().min(0);
-  return z.object({
-    modelCalls: amount,
-    promptTokens: amount,
-    completionTokens: amount,
-    /** Prompt tokens the server said it had in its cache (0 when it says nothing). */
-    cachedTokens: amount,
-    /** Completion tokens that were hidden reasoning, where the server says so. */
-    reasoningTokens: amount.default(0),
-    billedTokens: amount,
-    /** Tokens never seen before in this run: new prompt text once, plus completions. */
-    computedTokens: amount,
-    toolCalls: amount,
-    toolMs: amount,
-    wallMs: amount,
-    costUsd: amount,
-  });
-});
-export type Usage = z.infer<typeof usageSchema>;
+export type { Usage };
 
 export function emptyUsage(): Usage {
   return {

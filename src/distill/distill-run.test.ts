@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { fullyComplete, type TeamRun, type TeamStep, type TeamToolCall } from "../core/team-run.ts";
+import type { TeamRun, TeamStep, TeamToolCall } from "../core/team-run.ts";
 import { trajectoryText } from "../core/trajectory.ts";
 import { emptyUsage } from "../core/usage.ts";
 import type { Profile } from "../language/profile.ts";
@@ -39,7 +39,7 @@ function handmade(steps: (Partial<TeamStep> & { agent: string })[], more: Partia
     ending: { reason: "answered" },
     usage: emptyUsage(),
     source: "proxy",
-    completeness: fullyComplete(),
+    completeness: { toolSchemas: true, toolCallIds: true, content: true, truncated: false, notes: [] },
     ...more,
   };
 }

@@ -3,7 +3,8 @@ import { join } from "node:path";
 import { readJsonIfThere } from "../base/files/read-json.ts";
 import { readJsonl } from "../base/files/read-jsonl.ts";
 import { UsageError } from "../core/errors.ts";
-import { readTrajectory, type Trajectory } from "../core/trajectory.ts";
+import type { Trajectory } from "../core/trajectory.ts";
+import { trajectorySchema } from "../core/trajectory-schema.ts";
 import type { DistillReport, DroppedSample } from "../report/distill-text.ts";
 import type { OutcomeRecord } from "./distill-report.ts";
 
@@ -26,7 +27,7 @@ export async function* readOutcomes(
     const line = outcome.stage === null ? (await kept.next()).value : undefined;
     if (!wanted(outcome)) continue;
     const chain = line ?? samples.find(({ id, stage }) => id === outcome.id && stage === outcome.stage)?.trajectory;
-    yield { outcome, ...(chain && { chain: readTrajectory(chain) }) };
+    yield { outcome, ...(chain && { chain: trajectorySchema.parse(chain) }) };
   }
 }
 

@@ -6,7 +6,7 @@ import { after, describe, it } from "node:test";
 import type { System } from "../core/system.ts";
 import { defineTask, type Task } from "../core/task.ts";
 import { teamRunSchema } from "../core/team-run.ts";
-import { trajectorySchema } from "../core/trajectory.ts";
+import { trajectorySchema } from "../core/trajectory-schema.ts";
 import { emptyUsage } from "../core/usage.ts";
 import { taskGrader } from "../graders/grade-task.ts";
 import { comparisonTable } from "../report/comparison-table.ts";

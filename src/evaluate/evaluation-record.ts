@@ -1,8 +1,8 @@
 /** One line of an evaluation: what one system did with one sample of one task, and how it was graded. */
 import { z } from "zod";
+import { endingSchema } from "../core/ending-schema.ts";
 import { gradeSchema } from "../core/grader.ts";
-import { endingSchema } from "../core/trajectory.ts";
-import { usageSchema } from "../core/usage.ts";
+import { usageSchema } from "../core/usage-schema.ts";
 
 export const evaluationRecordSchema = z.object({
   version: z.literal(1),

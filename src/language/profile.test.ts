@@ -2,8 +2,8 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { CoaError } from "../core/errors.ts";
 import type { Segment } from "../core/trajectory.ts";
-import { advance, allowedNext, defaultStyle, defineProfile, readProfile, startState, stopStrings } from "./profile.ts";
-import { builtInProfiles, codeProfile, mhqaProfile, multiProfile, webProfile } from "./profiles.ts";
+import { advance, allowedNext, defineProfile, startState, stopStrings } from "./profile.ts";
+import { builtInProfiles, codeProfile, multiProfile, webProfile } from "./profiles.ts";
 import { systemPrompt } from "./system-prompt.ts";
 import { validateSegments } from "./validate.ts";
 
@@ -106,14 +106,6 @@ describe("profile", () => {
   it("refuses a profile that contradicts itself", () => {
     assert.throws(() => defineProfile({ ...webProfile, name: "x", start: ["nowhere"] }), CoaError);
     assert.throws(() => defineProfile({ ...webProfile, name: "x", answer: "final" }), /final/);
-  });
-
-  it("reads a profile that somebody wrote, fills in what is usual and names what is wrong", () => {
-    const { style: _style, think: _think, advice: _advice, gates: _gates, ...written } = mhqaProfile;
-    const read = readProfile(JSON.parse(JSON.stringify({ ...written, advice: mhqaProfile.advice })));
-    assert.deepEqual(read, { ...mhqaProfile, style: defaultStyle });
-    assert.throws(() => readProfile({ name: "x" }, "mine.json"), /mine\.json is not a profile: purpose: /);
-    assert.throws(() => readProfile({ ...written, start: ["nowhere"] }), /nowhere/);
   });
 
   it("tells the model every tag, and prefers a tool's own description", () => {

@@ -2,15 +2,8 @@
  * The language that a profile describes is regular: a small state machine (`startState`, `allowedNext`, `advance`) walks
  * it, and the system prompt, the runtime's check, the validator and the format reward all ask that machine.
  */
-import { CoaError, UsageError } from "../core/errors.ts";
-import {
-  type BodyFormat,
-  type Gate,
-  type ObservationStyle,
-  type Profile,
-  profileSchema,
-  type TagSpec,
-} from "../core/profile.ts";
+import { CoaError } from "../core/errors.ts";
+import type { BodyFormat, Gate, ObservationStyle, Profile, TagSpec } from "../core/profile.ts";
 import { readRatings, readScore } from "./judgement.ts";
 
 export type { BodyFormat, Gate, Profile, TagSpec };
@@ -19,7 +12,7 @@ export type { BodyFormat, Gate, Profile, TagSpec };
 export const defaultStyle: ObservationStyle = { layout: "compact", maxCharacters: 8192 };
 
 /** What a profile has where it says nothing else. */
-const usual = {
+export const usual = {
   think: "think",
   observation: "observation",
   answer: "answer",
@@ -71,17 +64,6 @@ export function defineProfile(
   for (const name of reached) for (const next of tagSpec(profile, name)?.next ?? []) reached.add(next);
   for (const name of names) if (!reached.has(name)) fail(`no way leads to "${name}"`);
   return profile;
-}
-
-/** A profile from data written by hand: names that are usual may be left out, and what is wrong is named. */
-export function readProfile(value: unknown, where = "the profile"): Profile {
-  const draft: Partial<Profile> = typeof value === "object" && value !== null ? value : {};
-  const parsed = profileSchema.safeParse({ ...usual, ...draft });
-  if (!parsed.success) {
-    const issues = parsed.error.issues.slice(0, 3).map((issue) => `${issue.path.join(".")}: ${issue.message}`);
-    throw new UsageError(`${where} is not a profile: ${issues.join("; ")}`);
-  }
-  return defineProfile(parsed.data);
 }
 
 /** A name as tags are written: `myTool-2` becomes `my_tool_2`. */

@@ -8,7 +8,8 @@ import { readSettings } from "../base/wire/openai-chat.ts";
 import { asString } from "../core/json-value.ts";
 import type { Model } from "../core/model.ts";
 import { defineTask } from "../core/task.ts";
-import { readTrajectory, type Segment, type Trajectory, writtenForm } from "../core/trajectory.ts";
+import { type Segment, type Trajectory, writtenForm } from "../core/trajectory.ts";
+import { trajectorySchema } from "../core/trajectory-schema.ts";
 import { chainRequest } from "./chain-request.ts";
 import type { ChainService } from "./chain-service.ts";
 import type { Endpoint } from "./keys.ts";
@@ -46,7 +47,7 @@ export function chainsEndpoint(service: ChainService): Endpoint {
 function editedTrajectory(value: unknown, { tokenizer }: Model): Trajectory {
   let read: Trajectory;
   try {
-    read = readTrajectory(value);
+    read = trajectorySchema.parse(value);
   } catch {
     throw new Refusal(400, "this is not a trajectory", { param: "trajectory" });
   }

@@ -1,7 +1,8 @@
 /** A task as trainers send it: whole under `task`, or as a question with its right answers. */
 import { Refusal } from "../base/http/refusal.ts";
 import { asObject, asString, type Json, parseJson } from "../core/json-value.ts";
-import { defineTask, type Task, type TaskKind, taskKinds, taskSchema } from "../core/task.ts";
+import { defineTask, type Task, type TaskKind } from "../core/task.ts";
+import { taskKinds, taskSchema } from "../core/task-schema.ts";
 
 /** Reads the task of an item. `graded`: without right answers it is refused; else a question is enough. */
 export function readTask(item: Json, { id, graded }: { id: string; graded: boolean }): Task {

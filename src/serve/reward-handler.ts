@@ -9,7 +9,7 @@ import { inParallel } from "../base/work/limiter.ts";
 import type { Grade, Grader } from "../core/grader.ts";
 import { asArray, asObject, asString, type Json, objectsOf } from "../core/json-value.ts";
 import type { Task } from "../core/task.ts";
-import { trajectorySchema } from "../core/trajectory.ts";
+import { trajectorySchema } from "../core/trajectory-schema.ts";
 import type { Endpoint } from "./keys.ts";
 import { readTask } from "./read-task.ts";
 import { type ServedHandler, type ServeOptions, servedHandler } from "./served-handler.ts";

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { type Task, taskSchema } from "../core/task.ts";
+import type { Task } from "../core/task.ts";
+import { taskSchema } from "../core/task-schema.ts";
 import type { RoleFunction } from "../team/role.ts";
 import { generateTasks, holds, plain, type Rejection } from "./generate-tasks.ts";
 

@@ -4,7 +4,7 @@ import { type CountedCall, runUsage } from "../base/count/run-usage.ts";
 import { messageHash } from "../core/fingerprint.ts";
 import type { Message } from "../core/message.ts";
 import type { ChatReply, ChatTool } from "../core/model.ts";
-import { fullyComplete, type TeamAgent, type TeamRun, type TeamStep } from "../core/team-run.ts";
+import type { TeamAgent, TeamRun, TeamStep } from "../core/team-run.ts";
 
 interface MadeCall {
   agent: TeamAgent;
@@ -91,7 +91,7 @@ export function recordRun(
         ...outcome,
         usage,
         source: "team",
-        completeness: fullyComplete(),
+        completeness: { toolSchemas: true, toolCallIds: true, content: true, truncated: false, notes: [] },
       };
     },
   };

@@ -8,8 +8,9 @@ import { jsonlJournal } from "../base/files/open-jsonl.ts";
 import type { Policy, SampleRequest } from "../core/engine.ts";
 import { UsageError } from "../core/errors.ts";
 import type { Journal } from "../core/journal.ts";
-import { readTask } from "../core/task.ts";
-import { readTrajectory, type Trajectory } from "../core/trajectory.ts";
+import { taskSchema } from "../core/task-schema.ts";
+import type { Trajectory } from "../core/trajectory.ts";
+import { trajectorySchema } from "../core/trajectory-schema.ts";
 import { groupPool, type PoolState } from "./group-pool.ts";
 import type { RlSetup } from "./rl-options.ts";
 import type { Checkpoint } from "./run-folder.ts";
@@ -31,7 +32,11 @@ async function openJournal({ folder }: Pick<RlSetup, "folder">): Promise<Journal
     ...journal,
     async *read() {
       for await (const rollout of journal.read())
-        yield { ...rollout, task: readTask(rollout.task), trajectory: readTrajectory(rollout.trajectory) };
+        yield {
+          ...rollout,
+          task: taskSchema.parse(rollout.task),
+          trajectory: trajectorySchema.parse(rollout.trajectory),
+        };
     },
   };
 }

@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, it } from "node:test";
 import { readAllJsonl } from "../../src/base/files/read-jsonl.ts";
-import { type ChainRecord, chainRecordSchema } from "../../src/chain/chain-record.ts";
+import { type ChainRecord, chainRecordSchema } from "../../src/core/chain-record.ts";
 
 describe("a batch of chains", () => {
   it("survives SIGKILL at any moment: nothing acknowledged is lost or done twice", async () => {

@@ -8,7 +8,6 @@ import { z } from "zod";
 import { readJsonl } from "../../src/base/files/read-jsonl.ts";
 import { type Message, messageSchema, toolCallSchema } from "../../src/core/message.ts";
 import type { TeamRun, TeamStep } from "../../src/core/team-run.ts";
-import { fullyComplete } from "../../src/core/team-run.ts";
 import { emptyUsage } from "../../src/core/usage.ts";
 
 export const frameworks = ["ai-sdk", "openai-agents", "langgraph", "mastra", "ax"] as const;
@@ -41,7 +40,7 @@ export async function frameworkRun(name: (typeof frameworks)[number]): Promise<T
     ending: { reason: "answered" },
     usage: emptyUsage(),
     source: "proxy",
-    completeness: fullyComplete(),
+    completeness: { toolSchemas: true, toolCallIds: true, content: true, truncated: false, notes: [] },
   };
   for await (const { messages, tools, reply } of readJsonl(file, wireCall)) {
     const agentId = agentOf(run, messages) ?? addAgent(run, messages, tools);

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { seededRandom } from "../../src/base/work/random.ts";
-import { fullyComplete, type TeamAgent, type TeamRun, type TeamStep } from "../../src/core/team-run.ts";
+import type { TeamAgent, TeamRun, TeamStep } from "../../src/core/team-run.ts";
 import type { Trajectory } from "../../src/core/trajectory.ts";
 import { emptyUsage } from "../../src/core/usage.ts";
 import { distillRun } from "../../src/distill/distill-run.ts";
@@ -135,6 +135,6 @@ function randomRun(random: () => number): TeamRun {
     ending: { reason: "answered" },
     usage: emptyUsage(),
     source: "proxy",
-    completeness: fullyComplete(),
+    completeness: { toolSchemas: true, toolCallIds: true, content: true, truncated: false, notes: [] },
   };
 }

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import { describe, it } from "node:test";
-import { fullyComplete, type TeamAgent, type TeamRun, type TeamStep } from "../../src/core/team-run.ts";
+import type { TeamAgent, TeamRun, TeamStep } from "../../src/core/team-run.ts";
 import { distillRun } from "../../src/distill/distill-run.ts";
 import { builtInProfiles } from "../../src/language/profiles.ts";
 import { importFiles } from "../../src/record/import-file.ts";
@@ -114,6 +114,6 @@ function twoBranches(): TeamRun {
       wallMs: 9,
     },
     source: "test",
-    completeness: fullyComplete(),
+    completeness: { toolSchemas: true, toolCallIds: true, content: true, truncated: false, notes: [] },
   };
 }

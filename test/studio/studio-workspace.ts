@@ -6,7 +6,7 @@ import { openJsonl } from "../../src/base/files/open-jsonl.ts";
 import { readJsonl } from "../../src/base/files/read-jsonl.ts";
 import type { Task } from "../../src/core/task.ts";
 import type { TeamRun } from "../../src/core/team-run.ts";
-import { trajectorySchema } from "../../src/core/trajectory.ts";
+import { trajectorySchema } from "../../src/core/trajectory-schema.ts";
 import { buildDataset } from "../../src/dataset/dataset-folder.ts";
 import { distill } from "../../src/distill/distill.ts";
 import { taskGrader } from "../../src/graders/grade-task.ts";

@@ -5,8 +5,8 @@ import { join } from "node:path";
 import { after, describe, it } from "node:test";
 import { UsageError } from "../../core/errors.ts";
 import { type Claim, claimFolder } from "./claim-folder.ts";
+import { listWorkspace } from "./list-workspace.ts";
 import { readManifest } from "./manifest.ts";
-import { listWorkspace } from "./workspace.ts";
 
 const root = await mkdtemp(join(tmpdir(), "coa-claim-"));
 after(() => rm(root, { recursive: true, force: true }));

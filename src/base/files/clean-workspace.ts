@@ -5,7 +5,7 @@
 import { existsSync } from "node:fs";
 import { readdir, rm, stat } from "node:fs/promises";
 import { join } from "node:path";
-import { listWorkspace } from "./workspace.ts";
+import { listWorkspace } from "./list-workspace.ts";
 import { bytesOf } from "./workspace-status.ts";
 
 export interface Removable {

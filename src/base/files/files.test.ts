@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { after, describe, it } from "node:test";
 import { z } from "zod";
 import { testSize } from "../../../test/fixtures/test-size.ts";
-import { taskSchema } from "../../core/task.ts";
+import { taskSchema } from "../../core/task-schema.ts";
 import { syncJsonl } from "./append-sync.ts";
 import { acquireLock } from "./lock.ts";
 import { jsonlJournal, openJsonl } from "./open-jsonl.ts";

@@ -3,8 +3,8 @@ import { readdir, stat } from "node:fs/promises";
 import { isAbsolute, join, relative, resolve } from "node:path";
 import type { WorkState } from "./claim-folder.ts";
 import { fileFingerprint } from "./fingerprint.ts";
+import { listWorkspace, type WorkspaceEntry } from "./list-workspace.ts";
 import { type Lineage, type ManifestKind, type ManifestProgress, readManifest } from "./manifest.ts";
-import { listWorkspace, type WorkspaceEntry } from "./workspace.ts";
 
 export interface StatusEntry {
   path: string;

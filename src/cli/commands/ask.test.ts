@@ -6,7 +6,7 @@ import { after, before, describe, it } from "node:test";
 import { type ModelServer, startModelServer } from "../../../test/fixtures/model-server.ts";
 import { coa } from "../../../test/fixtures/run-coa.ts";
 import type { ChainEvent } from "../../core/events.ts";
-import { trajectorySchema } from "../../core/trajectory.ts";
+import { trajectorySchema } from "../../core/trajectory-schema.ts";
 
 let server: ModelServer;
 let folder: string;

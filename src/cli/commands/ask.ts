@@ -1,8 +1,8 @@
 import { fstatSync } from "node:fs";
 import { jsonlJournal, openJsonl } from "../../base/files/open-jsonl.ts";
 import type { ChainOptions } from "../../chain/chain-options.ts";
-import { type ChainRecord, chainRecordSchema } from "../../chain/chain-record.ts";
 import { runChain } from "../../chain/run-chain.ts";
+import { type ChainRecord, chainRecordSchema } from "../../core/chain-record.ts";
 import { remedies } from "../../core/ending.ts";
 import { UsageError } from "../../core/errors.ts";
 import { defineTask, type Task } from "../../core/task.ts";

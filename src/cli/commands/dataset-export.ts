@@ -1,8 +1,8 @@
 import { resolve } from "node:path";
 import { readJsonl } from "../../base/files/read-jsonl.ts";
 import { UsageError } from "../../core/errors.ts";
-import { taskSchema } from "../../core/task.ts";
-import { trajectorySchema } from "../../core/trajectory.ts";
+import { taskSchema } from "../../core/task-schema.ts";
+import { trajectorySchema } from "../../core/trajectory-schema.ts";
 import { excludeTeachers } from "../../dataset/exclude-teachers.ts";
 import { type ExportFormat, exportDataset, exportFormats } from "../../dataset/export/export-dataset.ts";
 import { conversationTemplateOf } from "../../tokenizers/conversation-template.ts";

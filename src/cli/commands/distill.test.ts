@@ -7,7 +7,8 @@ import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import { coa } from "../../../test/fixtures/run-coa.ts";
 import { readAllJsonl } from "../../base/files/read-jsonl.ts";
-import { trajectorySchema, writtenForm } from "../../core/trajectory.ts";
+import { writtenForm } from "../../core/trajectory.ts";
+import { trajectorySchema } from "../../core/trajectory-schema.ts";
 
 describe("from a lab task to a dataset, on the command line", () => {
   let folder = "";

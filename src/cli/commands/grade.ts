@@ -1,7 +1,8 @@
 import { fileLines } from "../../base/files/lines.ts";
 import { UsageError } from "../../core/errors.ts";
 import type { Grade } from "../../core/grader.ts";
-import { type CodeTests, codeTests, defineTask, type TaskKind, taskKinds } from "../../core/task.ts";
+import { type CodeTests, defineTask, type TaskKind } from "../../core/task.ts";
+import { codeTests, taskKinds } from "../../core/task-schema.ts";
 import { type Scorer, scorers } from "../../graders/scorers.ts";
 import { trainingRow } from "../../tasks/benchmarks/code-rows.ts";
 import { defineCommand, onePositional } from "../command.ts";

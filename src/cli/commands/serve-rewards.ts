@@ -1,4 +1,5 @@
-import { defineTask, taskKinds } from "../../core/task.ts";
+import { defineTask } from "../../core/task.ts";
+import { taskKinds } from "../../core/task-schema.ts";
 import { rewardHandler } from "../../serve/reward-handler.ts";
 import { defineCommand } from "../command.ts";
 import { portOptions, runServer } from "../serve-flags.ts";

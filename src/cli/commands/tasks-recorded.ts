@@ -5,7 +5,7 @@ import { chainHash } from "../../core/annotation.ts";
 import { UsageError } from "../../core/errors.ts";
 import type { Task } from "../../core/task.ts";
 import { teamRunSchema } from "../../core/team-run.ts";
-import { trajectorySchema } from "../../core/trajectory.ts";
+import { trajectorySchema } from "../../core/trajectory-schema.ts";
 import { readAnnotations } from "../../dataset/read-annotations.ts";
 import { taskIndex } from "../../distill/task-index.ts";
 import { judgeGrader } from "../../graders/judges/judge-grader.ts";

@@ -9,9 +9,9 @@ import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import { coa } from "../../../test/fixtures/run-coa.ts";
 import { until } from "../../../test/fixtures/until.ts";
+import { listWorkspace } from "../../base/files/list-workspace.ts";
 import { readAllJsonl } from "../../base/files/read-jsonl.ts";
-import { listWorkspace } from "../../base/files/workspace.ts";
-import { taskSchema } from "../../core/task.ts";
+import { taskSchema } from "../../core/task-schema.ts";
 import { type TeamRun, teamRunSchema } from "../../core/team-run.ts";
 
 let folder = "";

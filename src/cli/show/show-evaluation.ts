@@ -1,7 +1,7 @@
 /** An evaluation: by family and level, outcomes, what went wrong; or what the system did for one task. */
 import { UsageError } from "../../core/errors.ts";
-import { readTeamRun } from "../../core/team-run.ts";
-import { readTrajectory } from "../../core/trajectory.ts";
+import { teamRunSchema } from "../../core/team-run.ts";
+import { trajectorySchema } from "../../core/trajectory-schema.ts";
 import { chosenSuccess } from "../../evaluate/best-of.ts";
 import { compareEvaluations, comparisonReport } from "../../evaluate/compare-evaluations.ts";
 import { byJudge } from "../../evaluate/judge-choice.ts";
@@ -101,8 +101,8 @@ async function showTask(
       run === undefined
         ? ""
         : stored?.kind === "trajectory"
-          ? chainText(readTrajectory(run), out.style)
-          : runTree(readTeamRun(run), out.width);
+          ? chainText(trajectorySchema.parse(run), out.style)
+          : runTree(teamRunSchema.parse(run), out.width);
     return `${shown}\n\nanswer:   ${answer ?? "(none)"}\ngrade:    ${grade.correct ? "right" : "wrong"} (${grade.reason})`;
   });
   return {

@@ -5,8 +5,9 @@ import { join } from "node:path";
 import { readAllJsonl, readJsonl } from "../../base/files/read-jsonl.ts";
 import { type FoundRecord, recordIn } from "../../base/files/record-kind.ts";
 import { UsageError } from "../../core/errors.ts";
-import { readTeamRun, type TeamRun } from "../../core/team-run.ts";
-import { readTrajectory, type Trajectory } from "../../core/trajectory.ts";
+import { type TeamRun, teamRunSchema } from "../../core/team-run.ts";
+import type { Trajectory } from "../../core/trajectory.ts";
+import { trajectorySchema } from "../../core/trajectory-schema.ts";
 import { type ServedReport, servedReport } from "../../evaluate/served-report.ts";
 import { openRunIndex, type RunIndex } from "../../record/recordings/run-index.ts";
 import { runTree, summariseRun } from "../../record/run-summary.ts";
@@ -43,7 +44,7 @@ async function recordsShown(read: () => AsyncIterable<unknown>, from: string, as
   const chains = await Array.fromAsync(found());
   return chainsShown(
     chains.flatMap(({ kind, around, ...one }) =>
-      kind === "chain" && "chain" in one ? [{ chain: readTrajectory(one.chain), reward: around?.reward }] : [],
+      kind === "chain" && "chain" in one ? [{ chain: trajectorySchema.parse(one.chain), reward: around?.reward }] : [],
     ),
     from,
     asked,
@@ -55,7 +56,7 @@ type RunsToShow = Omit<RunIndex, "close" | "bareTraces">;
 /** Runs that stand in a file one after another. */
 function runsOf(found: () => AsyncIterable<FoundRecord>): RunsToShow {
   async function* runs() {
-    for await (const one of found()) if (one.kind === "run") yield readTeamRun(one.run);
+    for await (const one of found()) if (one.kind === "run") yield teamRunSchema.parse(one.run);
   }
   return {
     runs,

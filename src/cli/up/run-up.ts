@@ -9,7 +9,7 @@ import { readAllJsonl } from "../../base/files/read-jsonl.ts";
 import { runSteps } from "../../base/files/resumable-steps.ts";
 import { fingerprint } from "../../core/fingerprint.ts";
 import type { CallUsage, Price } from "../../core/model.ts";
-import { taskSchema } from "../../core/task.ts";
+import { taskSchema } from "../../core/task-schema.ts";
 import { teamRunSchema } from "../../core/team-run.ts";
 import { addUsage, callCost, emptyUsage } from "../../core/usage.ts";
 import { splitKey } from "../../dataset/split.ts";

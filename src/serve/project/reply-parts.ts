@@ -6,7 +6,7 @@
 
 import { estimateTokens } from "../../base/count/token-estimate.ts";
 import type { ReplyEnd, ReplyPart } from "../../base/wire/reply-writer.ts";
-import { limitNames } from "../../chain/limits.ts";
+import { limitNames } from "../../core/chain-record.ts";
 import type { CallUsage } from "../../core/model.ts";
 import { isClosed } from "../../core/trajectory.ts";
 import { type ServedEnd, type ServedEvent, untold } from "../served-events.ts";

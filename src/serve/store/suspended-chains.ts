@@ -4,7 +4,8 @@
  * `kill -9`; where the caller wants nothing stored it is kept in memory for a while, and no longer than the process.
  */
 import type { ToolDescription } from "../../core/profile.ts";
-import { readTrajectory, type Trajectory } from "../../core/trajectory.ts";
+import type { Trajectory } from "../../core/trajectory.ts";
+import { trajectorySchema } from "../../core/trajectory-schema.ts";
 import type { Conversation } from "../continued-chain.ts";
 import type { Seal } from "../sealed-state.ts";
 import { type Database, jsonOf, type Row } from "./database.ts";
@@ -80,5 +81,5 @@ export function suspendedChains(database: Database, seal: Seal) {
 
 export function readSuspended(value: unknown): SuspendedChain {
   const chain = value as SuspendedChain;
-  return { ...chain, trajectory: readTrajectory(chain.trajectory) };
+  return { ...chain, trajectory: trajectorySchema.parse(chain.trajectory) };
 }

@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import { defineTask } from "../../core/task.ts";
 import { teamRunSchema } from "../../core/team-run.ts";
-import { trajectorySchema } from "../../core/trajectory.ts";
+import { trajectorySchema } from "../../core/trajectory-schema.ts";
 import { emptyUsage } from "../../core/usage.ts";
 import { defineSystem } from "../../evaluate/define-system.ts";
 import { runEvaluation } from "../../evaluate/run-evaluation.ts";

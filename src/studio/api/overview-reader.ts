@@ -2,8 +2,8 @@
 import { stat } from "node:fs/promises";
 import { basename, dirname, isAbsolute, join, relative } from "node:path";
 import type { WorkState } from "../../base/files/claim-folder.ts";
+import { listWorkspace } from "../../base/files/list-workspace.ts";
 import type { Manifest } from "../../base/files/manifest.ts";
-import { listWorkspace } from "../../base/files/workspace.ts";
 import type { FileRow } from "./catalog-database.ts";
 import type { StudioContext } from "./reader.ts";
 

@@ -14,7 +14,8 @@ import { Refusal } from "../../base/http/refusal.ts";
 import { serverEvents } from "../../base/http/server-events.ts";
 import { messageOf } from "../../core/errors.ts";
 import { asObject, asString, type Json, parseJson } from "../../core/json-value.ts";
-import { type Trajectory, trajectorySchema } from "../../core/trajectory.ts";
+import type { Trajectory } from "../../core/trajectory.ts";
+import { trajectorySchema } from "../../core/trajectory-schema.ts";
 import { NotFound, type StudioContext } from "./reader.ts";
 
 export interface Player {

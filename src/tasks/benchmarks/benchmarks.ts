@@ -5,7 +5,8 @@
 import { createHash } from "node:crypto";
 import { CoaError } from "../../core/errors.ts";
 import { defined, parseJson } from "../../core/json-value.ts";
-import { defineTask, type Task, type TaskKind, taskSchema } from "../../core/task.ts";
+import { defineTask, type Task, type TaskKind } from "../../core/task.ts";
+import { taskSchema } from "../../core/task-schema.ts";
 import type { JudgeName } from "../../graders/judges/judges.ts";
 import type { ScorerName } from "../../graders/scorers.ts";
 import { codeTestsOf, hasHiddenTests, questionIdOf } from "./code-rows.ts";

@@ -8,7 +8,7 @@ import { z } from "zod";
 import { type Guarded, type GuardSettings, guarded, type Route, withBody } from "../../base/http/guard.ts";
 import { Refusal } from "../../base/http/refusal.ts";
 import { CoaError } from "../../core/errors.ts";
-import { readTrajectory } from "../../core/trajectory.ts";
+import { trajectorySchema } from "../../core/trajectory-schema.ts";
 import type { LeaseBoard } from "./lease-board.ts";
 import { differences, leaseRequest, type RunForWorkers, resultRecord, sampleRequest } from "./worker-protocol.ts";
 
@@ -51,7 +51,7 @@ export function coordinatorRoutes({ board, run, holdMs = 20_000 }: CoordinatorOp
     }),
     "POST /worker/result": withBody(resultRecord, ({ worker, lease, trajectory, error }) => {
       board.heard(worker);
-      if (error === undefined) return { counted: board.complete(lease, readTrajectory(trajectory)) };
+      if (error === undefined) return { counted: board.complete(lease, trajectorySchema.parse(trajectory)) };
       board.fail(lease, new CoaError("network", `worker ${worker} failed: ${error}`));
       return { counted: false };
     }),

@@ -4,7 +4,7 @@ import { packageVersion } from "../../base/files/package-version.ts";
 import { CoaError } from "../../core/errors.ts";
 import { fingerprint, tokenizerDifference, tokenizerFingerprint } from "../../core/fingerprint.ts";
 import type { Profile } from "../../core/profile.ts";
-import { taskSchema } from "../../core/task.ts";
+import { taskSchema } from "../../core/task-schema.ts";
 import type { Tokenizer } from "../../core/tokenizer.ts";
 import type { Tool } from "../../core/tool.ts";
 import { describeTools } from "../../language/with-tools.ts";
