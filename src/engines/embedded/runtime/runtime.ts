@@ -13,8 +13,8 @@ export interface HostTensor {
 }
 
 export interface Session {
-  /** Runs once. A result named in `into` is written there; the returned record holds every result. */
-  run(feeds: Record<string, HostTensor>, into?: Record<string, HostTensor>): Promise<Record<string, Float32Array>>;
+  /** Runs once. Results are copies: memory given for them would be filled beside a copy that comes back all the same. */
+  run(feeds: Record<string, HostTensor>): Promise<Record<string, Float32Array>>;
   release(): Promise<void>;
 }
 
@@ -57,18 +57,10 @@ export function openRuntime({ threads = availableParallelism() }: { threads?: nu
         }),
       );
       return {
-        async run(feeds, into = {}) {
+        async run(feeds) {
           const inputs = Object.fromEntries(Object.entries(feeds).map(([name, tensor]) => [name, toTensor(tensor)]));
-          const fetches = Object.fromEntries(
-            session.outputNames.map((name) => [name, into[name] ? toTensor(into[name]) : null]),
-          );
-          const results = await atBoundary("engine", "running a graph", () => session.run(inputs, fetches));
-          return Object.fromEntries(
-            session.outputNames.map((name) => {
-              // A result with a place of its own was written there; the tensor returned for it is another copy.
-              return [name, (into[name]?.data ?? results[name]!.data) as Float32Array];
-            }),
-          );
+          const results = await atBoundary("engine", "running a graph", () => session.run(inputs));
+          return Object.fromEntries(Object.entries(results).map(([name, { data }]) => [name, data as Float32Array]));
         },
         release: () => session.release(),
       };

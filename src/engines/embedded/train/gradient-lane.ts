@@ -38,17 +38,12 @@ interface LoadedGraph extends CompiledGraph {
   session: Session;
 }
 
-/** Opens a lane on this thread; the sums get their memory from `memory`. */
-export function createGradientLane(
-  model: LaneModel,
-  runtime: Runtime,
-  memory: (length: number) => Float32Array = (length) => new Float32Array(length),
-) {
+/** Opens a lane on this thread; with `memory` the sums are kept in it, else where the results come. */
+export function createGradientLane(model: LaneModel, runtime: Runtime, memory?: (length: number) => Float32Array) {
   const { config, parameters, adapter, trainable, headChunks, chunkRows, keptBytes = affordableActivations() } = model;
   const trainableNames = new Set(trainable.keys());
   const graphs = new Map<string, Promise<LoadedGraph>>();
   const gradients = new Map<string, Float32Array>();
-  const scratch = new Map<string, Float32Array>();
   let accumulated = false;
   const feedsOfWeights: Record<string, HostTensor> = Object.fromEntries([
     ...parameters,
@@ -69,24 +64,19 @@ export function createGradientLane(
 
   const sumOf = (name: string, length: number): Float32Array => {
     let sum = gradients.get(name);
-    if (!sum) gradients.set(name, (sum = memory(length)));
+    if (!sum) gradients.set(name, (sum = memory?.(length) ?? new Float32Array(length)));
     return sum;
   };
 
-  /** Where the graph writes gradients: straight into the sums when those are empty, beside them otherwise. */
-  const places = (loaded: LoadedGraph): Record<string, HostTensor> =>
-    Object.fromEntries(
-      loaded.gradientNames.map((name) => {
-        const { shape, data } = trainable.get(name)!;
-        let place = accumulated ? scratch.get(name) : sumOf(name, data.length);
-        if (!place) scratch.set(name, (place = new Float32Array(data.length)));
-        return [`gradient:${name}`, { data: place, shape }];
-      }),
-    );
-
   const collect = (loaded: LoadedGraph, results: Record<string, Float32Array>, batch: BatchFeeds): void => {
-    if (accumulated) {
-      for (const name of loaded.gradientNames) addInto(gradients.get(name)!, scratch.get(name)!);
+    for (const name of loaded.gradientNames) {
+      const found = results[`gradient:${name}`]!;
+      if (!accumulated && !memory) gradients.set(name, found);
+      else {
+        if (accumulated) addInto(gradients.get(name)!, found);
+        else sumOf(name, found.length).set(found);
+        free(found);
+      }
     }
     accumulated = true;
     const { embedding, head } = loaded.tableRows;
@@ -123,12 +113,13 @@ export function createGradientLane(
         Object.assign(feeds, { factor: batch.factor, old: batch.old });
         for (const [name, value] of Object.entries(numbers)) feeds[name] = { data: Float32Array.of(value), shape: [] };
       }
-      const results = await loaded.session.run(feeds, kind === "training" ? places(loaded) : {});
+      const results = await loaded.session.run(feeds);
       if (kind === "training") collect(loaded, results, batch);
       return results["logprobs"]!;
     },
     clear(): void {
-      for (const gradient of gradients.values()) gradient.fill(0);
+      for (const gradient of gradients.values()) memory ? gradient.fill(0) : free(gradient);
+      if (!memory) gradients.clear();
       accumulated = false;
     },
     async close(): Promise<void> {
@@ -136,6 +127,11 @@ export function createGradientLane(
       graphs.clear();
     },
   };
+}
+
+/** Gives back its memory at once: collected later, the gradients of one step would lie beside the activations of the next. */
+function free({ buffer }: Float32Array): void {
+  if (buffer instanceof ArrayBuffer) buffer.transfer(0);
 }
 
 export function addInto(target: Float32Array, values: Float32Array): void {

@@ -47,6 +47,27 @@ describe("lanes", () => {
   });
 });
 
+describe("gradients", () => {
+  it("lie in memory once while they are summed, and not at all after the step", async () => {
+    const wide = modelConfig({ vocabularySize: 11, hiddenSize: 512, layers: 1, heads: 2, intermediateSize: 2048 });
+    const parameters = initialParameters(wide, 1);
+    const bytes = [...parameters.values()].reduce((sum, { data }) => sum + data.byteLength, 0);
+    const trainer = createTrainer({ config: wide, parameters, runtime: openRuntime({ threads: 1 }) });
+    const batch = examples.slice(0, 2);
+    const held = () => process.memoryUsage().arrayBuffers;
+    await trainer.forwardBackward(batch, { name: "cross_entropy" });
+    await trainer.optimStep({ learningRate: 1e-4 });
+    const before = held();
+    for (let pass = 0; pass < 3; pass++) {
+      await trainer.forwardBackward(batch, { name: "cross_entropy" });
+      assert.ok(held() - before < 1.5 * bytes);
+    }
+    await trainer.optimStep({ learningRate: 1e-4 });
+    assert.ok(held() - before < 0.5 * bytes);
+    await trainer.close();
+  });
+});
+
 describe("a lane's thread", () => {
   it("says so where it has stopped, also to whoever asks later", async () => {
     const parameters = shareParameters(initialParameters(config, 1));
