@@ -26,7 +26,7 @@ const rounds = Number(process.env["COA_BENCH_STEPS"] ?? 2);
 const chosen = (process.env["COA_BENCH_MODELS"] ?? "smollm2").split(",");
 const parts = (process.env["COA_BENCH_PARTS"] ?? "sampling,training").split(",");
 const rowTokens = 512;
-const decoding = [1, 8, 32].map((batch) => ({ do: "decode", batch, context: 64, steps: batch === 32 ? 4 : 8 }));
+const decoding = [1, 8, 32].map((batch) => ({ do: "decode", batch, context: 64, steps: batch === 32 ? 8 : 16 }));
 
 interface Said {
   bytes: number;
@@ -75,21 +75,22 @@ async function sampling(name: string, folder: string, rows: number[][]): Promise
     sides[side] = await startStepper<Said>(command, script, { ...setting, ...more });
     console.error(`${name}: ${sides[side].name} is open`);
   };
-  // Weights of more than 1e9 numbers are sampled in 8 bits alone.
-  if (name !== "qwen-1.5b") await start("f32", process.execPath, "our-large.ts", { precision: "f32" });
+  // The larger models are compared in 8 bits, alone and 8 together.
+  const small = name === "smollm2";
+  if (small) await start("f32", process.execPath, "our-large.ts", { precision: "f32" });
   await start("8bit", process.execPath, "our-large.ts", { precision: "8bit" });
   if (python) {
     const file = `${folder}-q8_0.gguf`;
     if (!existsSync(file)) convert(folder, file, "--type", "q8_0");
     await start("llama", python, "llama-real.py", { file, type: "Q8_0" });
-    if (name === "smollm2") await start("torch", python, "torch-large.py", {});
+    if (small) await start("torch", python, "torch-large.py", {});
   } else console.error("no python3 with torch, transformers, peft and xllamacpp (COA_PYTHON names one): ours alone");
   try {
-    const requests = [{ do: "prefill", batch: 1, context: rowTokens, steps: 1 }, ...decoding];
+    const requests = [{ do: "prefill", batch: 1, context: rowTokens, steps: 1 }, ...decoding.slice(0, small ? 3 : 2)];
     for (const request of requests) {
       const rates = await inTurn(sides, request);
       const what = request.do === "prefill" ? `prefill ${rowTokens} tokens` : `decode ${request.batch} together`;
-      const target = (side: string) => (side === "torch" ? 1 : name === "smollm2" ? 1 : 0.8);
+      const target = (side: string) => (side === "torch" || small ? 1 : 0.8);
       for (const own of ["f32", "8bit"].filter((side) => side in rates)) {
         const peers = ["llama", "torch"].filter((side) => side in rates);
         if (peers.length === 0)

@@ -45,7 +45,7 @@ import { startWideThread } from "./wide-thread.ts";
 
 const wasmPageBytes = 65536;
 /** From so many rows on ONNX Runtime's products are faster, with the copies on the way to them. */
-const minWide = 16;
+const minWide = 5;
 /** Common beginnings shorter than this are not worth waiting for. */
 const minShared = 16;
 
