@@ -95,10 +95,9 @@ function measure(folder: string, workers: number): Measured {
 import { distill } from ${JSON.stringify(join(source, "distill/distill.ts"))};
 import { labProfile } from ${JSON.stringify(join(source, "lab/profile.ts"))};
 const began = performance.now();
-const report = await distill({
+const report = await distill([${JSON.stringify(join(folder, "chains.jsonl"))}], {
   config: { profile: labProfile, systemPrompt: false, minInteractions: 4, reflection: { keepWithout: 1 }, maxTokens: 4000, balanceRatio: 3,
     contamination: { questions: ["In which year was the lighthouse of Cape Morven first lit?"], blockedUrls: ["evil.example/answers"] } },
-  inputs: [${JSON.stringify(join(folder, "chains.jsonl"))}],
   tasksFiles: [${JSON.stringify(join(folder, "tasks.jsonl"))}],
   modules: [${JSON.stringify(join(source, "cli/commands/distill-plugins.ts"))}],
   out: ${JSON.stringify(join(folder, `out-${workers}`))},

@@ -6,7 +6,7 @@
  * With OPENAI_BASE_URL set it asks that server; without it, a script plays the model.
  */
 import assert from "node:assert/strict";
-import { defineTask, defineTool, mhqaProfile, runChain } from "chain-of-agents";
+import { defineTool, runChain } from "chain-of-agents";
 import { openaiCompatible } from "chain-of-agents/models";
 import { scriptedModel } from "chain-of-agents/testing";
 import { z } from "zod";
@@ -26,13 +26,13 @@ const search = defineTool({
 const script = [
   "<think>First the river.</think><plan>1. the river in Lyon 2. its length</plan><think>Search.</think><wiki_search>Lyon</wiki_search>",
   "<think>Now its length.</think><wiki_search>Rhône</wiki_search>",
-  "<think>Both facts are there.</think><answer>813 km</answer>",
+  "<think>Both facts are there.</think><suggested_answer>813 km</suggested_answer>" +
+    "<think>Check it.</think><double_check>Both pages agree. The score this time is:4</double_check><answer>813 km</answer>",
 ];
 const scripted = !process.env["OPENAI_BASE_URL"];
 const model = scripted ? scriptedModel(script) : openaiCompatible();
 
-const task = defineTask({ id: "rhone", question: "How long is the longer river that flows through Lyon?" });
-const trajectory = await runChain(task, { model, tools: [search], profile: mhqaProfile });
+const trajectory = await runChain("How long is the longer river that flows through Lyon?", { model, tools: [search] });
 
 for (const { tag, text } of trajectory.segments) console.log(`${tag.padEnd(12)} ${text}`);
 console.log(`\n${trajectory.answer} (${trajectory.ending.reason}, ${trajectory.usage.toolCalls} tool calls)`);

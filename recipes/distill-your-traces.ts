@@ -39,5 +39,5 @@ for (const segment of chains[0]?.segments ?? [])
 
 // 3. Files for a trainer: here LLaMA-Factory's, with observations as turns that are not learned.
 const folder = await mkdtemp(join(tmpdir(), "distilled-"));
-const { files: written, rows } = await exportDataset({ format: "llama-factory", folder, trajectories: chains });
+const { files: written, rows } = await exportDataset(chains, { format: "llama-factory", folder });
 console.log(`${rows} examples in ${written.join(", ")}`);

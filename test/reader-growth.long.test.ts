@@ -133,7 +133,7 @@ describe("chains and datasets", () => {
       100,
     );
     for (const format of ["chat", "llama-factory"] as const)
-      await grows(format, (count) => exportDataset({ format, folder, name: `${format}-${count}`, trajectories: list(count, (at) => ({ ...chain(6), id: `t${at}` })) }), 300); // biome-ignore format: one call
+      await grows(format, (count) => exportDataset(list(count, (at) => ({ ...chain(6), id: `t${at}` })), { format, folder, name: `${format}-${count}` }), 300); // biome-ignore format: one call
   });
 
   it("come as lines, events and archives in time that grows with them", async () => {

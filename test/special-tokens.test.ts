@@ -124,7 +124,7 @@ describe("special tokens of the model in use", () => {
     };
     try {
       for (const format of ["chat", "llama-factory", "afm-alpaca", "verl-rl"] as const) {
-        const { files, rows } = await exportDataset({ format, folder, name: format, trajectories: [trajectory], tasks: [task], tokenizer, profile: mhqaProfile }); // biome-ignore format: one export
+        const { files, rows } = await exportDataset([format === "verl-rl" ? task : trajectory], { format, folder, name: format, tokenizer, profile: mhqaProfile }); // biome-ignore format: one export
         assert.equal(rows, 1, format);
         const text = await readFile(files[0]!, "utf8");
         noneIn(text);

@@ -56,7 +56,7 @@ it("TRL's first SFT loss on our export of SmolLM2 is ours", { skip }, async (t) 
     await ggufToFolder(weights, folder);
     const tokenizer = await loadTokenizer(folder);
     const trajectories = await chains();
-    const exported = await exportDataset({ format: "trl", folder: home, name: "chains", trajectories, tokenizer });
+    const exported = await exportDataset(trajectories, { format: "trl", folder: home, name: "chains", tokenizer });
     const rows = await readAllJsonl<{ input_ids: number[]; labels: number[] }>(exported.files[0]!);
     assert.equal(rows.length, trajectories.length);
     assert.ok(rows.every(({ labels }) => labels.includes(-100) && labels.some((label) => label !== -100)));

@@ -49,8 +49,7 @@ async function recordedChains(experiment: Experiment): Promise<Trajectory[]> {
     const lines = (all: readonly object[]) => all.map((one) => `${JSON.stringify(one)}\n`).join("");
     await writeFile(join(folder, "runs.jsonl"), lines(runs));
     await writeFile(join(folder, "tasks.jsonl"), lines(tasks));
-    const { written } = await distill({
-      inputs: [join(folder, "runs.jsonl")],
+    const { written } = await distill([join(folder, "runs.jsonl")], {
       tasksFiles: [join(folder, "tasks.jsonl")],
       out: join(folder, "chains"),
       config: {

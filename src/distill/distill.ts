@@ -25,8 +25,6 @@ import { type DuplicateIndex, duplicateIndex } from "./stages/near-duplicates.ts
 
 export interface DistillOptions {
   config: DistillConfig;
-  /** JSONL files of team runs or trajectories, mixed as you like. */
-  inputs: readonly string[];
   out: string;
   tasksFiles?: readonly string[];
   /** Modules with plugins (URLs or absolute paths); these run in worker threads. */
@@ -41,9 +39,13 @@ export interface DistillOptions {
   onProgress?: OnProgress;
 }
 
-/** Distils the inputs into `out/trajectories.jsonl`, with `report.json` beside it. */
-export async function distill(options: DistillOptions): Promise<DistillReport> {
-  checkOptions("distill", options);
+/** The options of one distillation, and its files. */
+type Work = DistillOptions & { inputs: readonly string[] };
+
+/** Distils JSONL files of team runs or trajectories, also mixed, into `out/trajectories.jsonl`, with `report.json` beside it. */
+export async function distill(inputs: readonly string[], given: DistillOptions): Promise<DistillReport> {
+  checkOptions("distill", given);
+  const options: Work = { ...given, inputs };
   const { config } = options;
   const claimed = await claim(options);
   try {
@@ -78,7 +80,7 @@ interface State {
 }
 
 /** A folder belongs to one configuration: continuing with another would mix two datasets. */
-async function claim(options: DistillOptions): Promise<ClaimedFolder> {
+async function claim(options: Work): Promise<ClaimedFolder> {
   const { out, config, inputs, tasksFiles = [], modules = [] } = options;
   const lineage = async (role: string, path: string) => ({ role, path, fingerprint: await fileFingerprint(path) });
   return claimFolder(
@@ -116,7 +118,7 @@ function remember(state: State, tally: Tally, outcome: OutcomeRecord): void {
   state.members.push({ index, id, family, corrects: facts?.corrects ?? false });
 }
 
-async function judgeAll(options: DistillOptions, tally: Tally, state: State): Promise<void> {
+async function judgeAll(options: Work, tally: Tally, state: State): Promise<void> {
   const files = await openFiles(options.out);
   await cutAfter(join(options.out, "kept.jsonl"), state.members.length);
   const skip = state.processed;

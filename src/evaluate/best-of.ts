@@ -11,16 +11,16 @@ import { addUsage, emptyUsage } from "../core/usage.ts";
 import { byMajority, type Candidate, type Choose } from "./choose.ts";
 import type { EvaluationRecord } from "./evaluation-record.ts";
 
-/** Runs a system `n` times on each task, in parallel and with different seeds, and chooses one of the results. */
-export function bestOf(system: System, n: number, choose: Choose = byMajority()): System {
+/** Runs a system so many times on each task, in parallel and with different seeds, and chooses one of the results. */
+export function bestOf(system: System, samples: number, choose: Choose = byMajority()): System {
   return {
-    name: `${system.name}, best of ${n}`,
+    name: `${system.name}, best of ${samples}`,
     ...(system.topology !== undefined && { topology: system.topology }),
-    identity: { kind: "best-of", n, of: system.identity ?? system.name },
+    identity: { kind: "best-of", n: samples, of: system.identity ?? system.name },
     async run(task, { sample, seed, signal }) {
       const candidates = await Promise.all(
-        Array.from({ length: n }, (_, index) =>
-          runCandidate(system, task, { sample: sample * n + index, seed: seed + index, signal }),
+        Array.from({ length: samples }, (_, index) =>
+          runCandidate(system, task, { sample: sample * samples + index, seed: seed + index, signal }),
         ),
       );
       const { index, reason, usage } = await choose(task, candidates, { signal });

@@ -26,15 +26,15 @@ export interface RewardOptions {
 }
 
 /** Right 1, wrong 0, with the factors of `options`. */
-export function outcomeReward(grade: Grader, options: RewardOptions = {}): Reward {
+export function outcomeReward(grader: Grader, options: RewardOptions = {}): Reward {
   const { format, overlong, attempts = 3 } = options;
   return async (trajectory, task, signal) => {
     const how = overlong?.how ?? "punish";
     if (overlong && how !== "punish" && wasCut(trajectory, overlong.tokens))
       return { correct: null, score: 0, reason: "cut off at the length limit", reward: null, excluded: "too-long" };
-    let verdict = await grade(task, trajectory.answer, { signal });
+    let verdict = await grader(task, trajectory.answer, { signal });
     for (let attempt = 1; verdict.correct === null && attempt < attempts; attempt++) {
-      verdict = await grade(task, trajectory.answer, { signal });
+      verdict = await grader(task, trajectory.answer, { signal });
     }
     if (verdict.correct === null) return { ...verdict, reward: null, excluded: "unjudged" };
     let reward = verdict.correct ? 1 : 0;

@@ -27,6 +27,7 @@ const modules = [join(import.meta.dirname, "lab-plugins.ts")];
 describe("distill", () => {
   let root = "";
   let options: Omit<DistillOptions, "out">;
+  let inputs: string[] = [];
   let runs: TeamRun[] = [];
   before(async () => {
     root = await mkdtemp(join(tmpdir(), "coa-distill-"));
@@ -36,7 +37,8 @@ describe("distill", () => {
     const lines = (list: unknown[]) => list.map((record) => `${JSON.stringify(record)}\n`).join("");
     await writeFile(join(root, "runs.jsonl"), lines(runs));
     await writeFile(join(root, "tasks.jsonl"), lines([...clean.tasks, ...shaky.tasks]));
-    options = { config, inputs: [join(root, "runs.jsonl")], tasksFiles: [join(root, "tasks.jsonl")], modules };
+    inputs = [join(root, "runs.jsonl")];
+    options = { config, tasksFiles: [join(root, "tasks.jsonl")], modules };
   });
   after(() => rm(root, { recursive: true, force: true }));
   const chainsOf = (out: string) => readAllJsonl(join(out, "trajectories.jsonl"), trajectorySchema);
@@ -44,7 +46,7 @@ describe("distill", () => {
 
   it("writes only right, valid chains, and a report that adds up", async () => {
     const out = join(root, "plain");
-    const report = await distill({ ...options, out, workers: 0 });
+    const report = await distill(inputs, { ...options, out, workers: 0 });
     const chains = await chainsOf(out);
     assert.equal(chains.length, report.written);
     for (const chain of chains) assert.deepEqual(validateSegments(labProfile, chain.segments), []);
@@ -100,7 +102,7 @@ describe("distill", () => {
       completeness: { ...nameless[0]!.completeness, untrainable: [{ reason: "cut", detail: "token limit" }] },
     };
     await writeFile(foreign, [...nameless, cut].map((run) => `${JSON.stringify(run)}\n`).join(""));
-    const report = await distill({ ...options, inputs: [foreign], out: join(root, "foreign"), workers: 0 });
+    const report = await distill([foreign], { ...options, out: join(root, "foreign"), workers: 0 });
     assert.equal(report.right.graded, report.kept);
     assert.ok(report.kept > 50, `${report.kept} kept`);
     assert.equal(report.dropped.length, report.records - report.kept);
@@ -110,9 +112,8 @@ describe("distill", () => {
     );
     const [chain] = await chainsOf(join(root, "foreign"));
     assert.equal(chain!.taskId, runs[0]!.taskId);
-    const assumed = await distill({
+    const assumed = await distill([foreign], {
       ...options,
-      inputs: [foreign],
       tasksFiles: [],
       out: join(root, "assumed"),
       workers: 0,
@@ -123,7 +124,7 @@ describe("distill", () => {
 
   it("writes chains that correct themselves as often as asked, each under an id of its own", async () => {
     const out = join(root, "copies");
-    const report = await distill({ ...options, out, workers: 0, config: { ...config, correctionCopies: 3 } });
+    const report = await distill(inputs, { ...options, out, workers: 0, config: { ...config, correctionCopies: 3 } });
     const chains = await chainsOf(out);
     assert.ok(report.correcting > 0, "the lab's verifier rejects some answers");
     assert.equal(report.copies, report.correcting * 2);
@@ -132,7 +133,7 @@ describe("distill", () => {
 
   it("gives the same bytes with worker threads", async () => {
     const out = join(root, "threads");
-    await distill({ ...options, out, workers: 2 });
+    await distill(inputs, { ...options, out, workers: 2 });
     assert.equal(await bytesOf(out), await bytesOf(join(root, "plain")));
   });
 
@@ -150,7 +151,7 @@ describe("distill", () => {
       ...others.slice(1),
     ];
     await writeFile(broken, `${lines.join("\n")}\n`);
-    const report = await distill({ ...options, inputs: [broken], out: join(root, "broken"), workers: 1 });
+    const report = await distill([broken], { ...options, out: join(root, "broken"), workers: 1 });
     assert.equal(report.kept, 5);
     assert.deepEqual(
       report.problems.map(({ line, stage, message }) => [line, stage, message.split(":")[0]]),
@@ -168,7 +169,7 @@ describe("distill", () => {
     const single = chains.filter((chain) => !chain.id.includes("#"));
     const copies = single.map((chain) => ({ ...chain, id: `${chain.id}-again` }));
     await writeFile(twice, [...single, ...copies].map((chain) => `${JSON.stringify(chain)}\n`).join(""));
-    const once = await distill({ ...options, inputs: [twice], out: join(root, "once"), workers: 0 });
+    const once = await distill([twice], { ...options, out: join(root, "once"), workers: 0 });
     assert.equal(once.stages.find((stage) => stage.name === "near-duplicate")!.dropped, copies.length);
   });
 
@@ -179,7 +180,13 @@ describe("distill", () => {
       if (done >= 128) controller.abort();
     };
     await assert.rejects(
-      distill({ ...options, out, workers: 0, signal: controller.signal, onProgress: ({ done }) => stopAfter(done) }),
+      distill(inputs, {
+        ...options,
+        out,
+        workers: 0,
+        signal: controller.signal,
+        onProgress: ({ done }) => stopAfter(done),
+      }),
       /abort/i,
     );
     const half = (await readFile(join(out, "outcomes.jsonl"), "utf8")).trim().split("\n").length;
@@ -190,7 +197,7 @@ describe("distill", () => {
     const keptSoFar = (await readFile(join(out, "kept.jsonl"), "utf8")).trim().split("\n").length;
     const next = ahead[keptSoFar];
     await appendFile(join(out, "kept.jsonl"), `${next}\n`);
-    await distill({ ...options, out, workers: 0 });
+    await distill(inputs, { ...options, out, workers: 0 });
     assert.equal(await bytesOf(out), await bytesOf(join(root, "plain")));
     assert.deepEqual(await readReport(out), await readReport(join(root, "plain")));
   });
@@ -203,9 +210,10 @@ describe("distill", () => {
       script,
       `import { distill } from ${JSON.stringify(join(source, "distill/distill.ts"))};
 import { labProfile } from ${JSON.stringify(join(source, "lab/profile.ts"))};
+const inputs = ${JSON.stringify(inputs)};
 const options = ${JSON.stringify({ ...options, config: { ...config, profile: undefined }, out, workers: 0 })};
 options.config = { ...options.config, profile: labProfile };
-await distill({ ...options, onProgress: ({ done }) => process.stdout.write(done + "\\n") });
+await distill(inputs, { ...options, onProgress: ({ done }) => process.stdout.write(done + "\\n") });
 console.log("finished");`,
     );
     let killed = 0;
@@ -232,14 +240,14 @@ console.log("finished");`,
   it("refuses to mix two configurations in one folder, unless told to start anew", async () => {
     const out = join(root, "plain");
     const other = { ...options, out, workers: 0, config: { ...config, minInteractions: 9 } };
-    await assert.rejects(distill(other), /minInteractions was 4, is 9/);
-    const report = await distill({ ...other, resume: "fresh" });
+    await assert.rejects(distill(inputs, other), /minInteractions was 4, is 9/);
+    const report = await distill(inputs, { ...other, resume: "fresh" });
     assert.ok(report.stages.find((stage) => stage.name === "complexity")!.dropped > 0);
   });
 
   it("says before any work that a plugin can't be loaded", async () => {
     await assert.rejects(
-      distill({ ...options, out: join(root, "none"), modules: [join(root, "nowhere.ts")] }),
+      distill(inputs, { ...options, out: join(root, "none"), modules: [join(root, "nowhere.ts")] }),
       /nowhere/,
     );
   });

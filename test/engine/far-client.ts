@@ -17,7 +17,7 @@ try {
     vocabularySize: config.vocabularySize,
     maxContext: config.maxContext,
     sleep: (ms) => new Promise((resolve) => setTimeout(resolve, ms / 10)),
-    tries: 1000, // a server that was killed is back when it is back
+    attempts: 1000, // a server that was killed is back when it is back
   });
   await (kind === "sft" ? sft(engine, folder, options) : rl(engine, folder, options));
   console.log("finished");

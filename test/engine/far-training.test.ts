@@ -141,7 +141,7 @@ describe("training far away", () => {
   if (whole)
     it("shows the same losses through a network that loses, delays, repeats and reorders", async () => {
       const proxy = await unreliableProxy(server.origin, 6);
-      const engine = await server.open({ lora: farLora, baseURL: proxy.origin, sleep: async () => {}, tries: 100 });
+      const engine = await server.open({ lora: farLora, baseURL: proxy.origin, sleep: async () => {}, attempts: 100 });
       try {
         const path = join(folder, "sft-troubled");
         await sft(engine, path);

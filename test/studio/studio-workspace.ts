@@ -35,8 +35,7 @@ export async function writeRuns(folder: string, count: number, imperfect = 0): P
 export async function studioWorkspace(count: number, imperfect = 0.3, minInteractions = 6): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), "coa-studio-"));
   await writeRuns(folder, count, imperfect);
-  await distill({
-    inputs: [join(folder, "team", "runs.jsonl")],
+  await distill([join(folder, "team", "runs.jsonl")], {
     tasksFiles: [join(folder, "team", "tasks.jsonl")],
     out: join(folder, "distill"),
     config: {

@@ -42,19 +42,14 @@ export default defineCommand({
       throw new UsageError(`the export would overwrite ${file}: choose another --out or --name`);
     const profile = values.profile === undefined ? undefined : await chooseProfile(values.profile);
     const excluded = new Map<string, number>();
-    const result = await exportDataset({
+    const data =
+      exportFormats[format].of === "tasks"
+        ? readJsonl(file, taskSchema, { signal })
+        : excludeTeachers(readJsonl(file, trajectorySchema, { signal }), settings.dataset.excludeTeacher, excluded);
+    const result = await exportDataset(data, {
       format,
       folder: values.out,
       name: values.name,
-      ...(exportFormats[format].of === "tasks"
-        ? { tasks: readJsonl(file, taskSchema, { signal }) }
-        : {
-            trajectories: excludeTeachers(
-              readJsonl(file, trajectorySchema, { signal }),
-              settings.dataset.excludeTeacher,
-              excluded,
-            ),
-          }),
       ...(values.tokenizer !== undefined && {
         tokenizer: await loadTokenizer(values.tokenizer),
         ...(isConversation(format) && { render: await conversationTemplateOf(values.tokenizer) }),

@@ -67,8 +67,7 @@ export default defineCommand({
       import.meta.url.endsWith(".ts") ? "./distill-plugins.ts" : "./distill-plugins.js",
       import.meta.url,
     );
-    const report = await distill({
-      inputs: files,
+    const report = await distill(files, {
       out: values.out,
       tasksFiles,
       modules: plugins ? filters : [standard.href, ...filters],

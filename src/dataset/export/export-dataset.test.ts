@@ -51,7 +51,12 @@ describe("exportDataset", () => {
   });
   after(() => rm(folder, { recursive: true }));
   const run = (format: ExportFormat, more: object = {}) =>
-    exportDataset({ format, folder, name: format, trajectories: [trajectory, cutOff, silent], tasks, ...more });
+    exportDataset(format === "verl-rl" ? tasks : [trajectory, cutOff, silent], {
+      format,
+      folder,
+      name: format,
+      ...more,
+    });
   const lines = async (file: string) =>
     (await readFile(file, "utf8"))
       .trim()
@@ -102,6 +107,12 @@ describe("exportDataset", () => {
     assert.deepEqual(Object.keys(info), ["other", "llama-factory"]);
     assert.equal(info["llama-factory"].formatting, "sharegpt");
     assert.equal(info["llama-factory"].tags.observation_tag, "observation");
+  });
+
+  it("refuses what a format is not made of", async () => {
+    const wrong = { folder, name: "wrong" };
+    await assert.rejects(exportDataset(tasks, { ...wrong, format: "chat" }), /made of trajectories, not of tasks/);
+    await assert.rejects(exportDataset([trajectory], { ...wrong, format: "verl-rl" }), /made of tasks, not of traj/);
   });
 
   it("writes verl's RL rows from tasks", async () => {

@@ -47,8 +47,6 @@ export interface ExportOptions extends ExampleOptions {
   format: keyof typeof exportFormats;
   folder: string;
   name?: string;
-  trajectories?: AsyncIterable<Trajectory> | Iterable<Trajectory>;
-  tasks?: AsyncIterable<Task> | Iterable<Task>;
   /** Needed by `trl`. */
   tokenizer?: Tokenizer;
   /** The model's chat template: conversations that it would not show as they are stop the export with an error. @internal */
@@ -60,15 +58,16 @@ export interface ExportOptions extends ExampleOptions {
   signal?: AbortSignal;
 }
 
-/** Writes the files of a format; `skipped` counts what was left out, by reason. */
+/** Writes trajectories (or tasks, for a format of RL) as the files of a format; `skipped` counts what was left out, by reason. */
 export async function exportDataset(
+  data: AsyncIterable<Trajectory | Task> | Iterable<Trajectory | Task>,
   options: ExportOptions,
 ): Promise<{ files: string[]; rows: number; skipped: Record<string, number> }> {
   checkOptions("exportDataset", options);
   const { format, folder, name = "chains" } = options;
   await mkdir(folder, { recursive: true });
   const result = { files: [] as string[], rows: 0, skipped: {} as Record<string, number> };
-  const rows = countedRows(options, result);
+  const rows = countedRows(data, options, result);
   const add = (file: string): string => {
     result.files.push(join(folder, file));
     return join(folder, file);
@@ -93,10 +92,11 @@ export async function exportDataset(
 }
 
 async function* countedRows(
+  data: AsyncIterable<Trajectory | Task> | Iterable<Trajectory | Task>,
   options: ExportOptions,
   result: { rows: number; skipped: Record<string, number> },
 ): AsyncGenerator<Record<string, unknown>> {
-  for await (const made of formatRows(options)) {
+  for await (const made of formatRows(data, options)) {
     options.signal?.throwIfAborted();
     if (made.row === undefined) result.skipped[made.skipped] = (result.skipped[made.skipped] ?? 0) + 1;
     else {
@@ -106,19 +106,24 @@ async function* countedRows(
   }
 }
 
-async function* formatRows(options: ExportOptions): AsyncGenerator<Row<object>> {
+async function* formatRows(
+  data: AsyncIterable<Trajectory | Task> | Iterable<Trajectory | Task>,
+  options: ExportOptions,
+): AsyncGenerator<Row<object>> {
   const { format, tokenizer } = options;
-  if (exportFormats[format].of === "tasks") {
-    if (!options.tasks) throw new UsageError(`the ${format} format is made of tasks, and none were given`);
-    let index = 0;
-    const plain = plainFor({ tokenizer });
-    for await (const task of options.tasks)
-      yield verlTaskRow({ ...task, question: plain(task.question) }, index++, options);
-    return;
-  }
-  if (!options.trajectories) throw new UsageError(`the ${format} format is made of trajectories, and none were given`);
+  const { of } = exportFormats[format];
   const plain = plainTrajectories(tokenizer);
-  for await (const given of options.trajectories) {
+  const plainText = plainFor({ tokenizer });
+  let index = 0;
+  for await (const given of data) {
+    if ((of === "tasks") === "segments" in given)
+      throw new UsageError(
+        `the ${format} format is made of ${of}, not of ${of === "tasks" ? "trajectories" : "tasks"}`,
+      );
+    if (!("segments" in given)) {
+      yield verlTaskRow({ ...given, question: plainText(given.question) }, index++, options);
+      continue;
+    }
     const trajectory = format === "trl" ? given : plain(given);
     if (format === "llama-factory") yield shareGptRow(trajectory);
     else if (format === "openai-tools") yield openAiToolsRow(trajectory);

@@ -107,11 +107,10 @@ describe("openai-tools", () => {
 
   it("is rendered through the model's own template, with exactly the model's turns apart", async () => {
     const render = await conversationTemplateOf(qwen);
-    const { files } = await exportDataset({
+    const { files } = await exportDataset([trajectory], {
       format: "openai-tools",
       folder,
       name: "x",
-      trajectories: [trajectory],
       render,
     });
     const [rendered, rows, template] = await Promise.all(files.map((file) => readFile(file, "utf8")));
@@ -175,14 +174,13 @@ print(json.dumps({"whole": whole, "text": tokenizer.decode(made["input_ids"]), "
     await writeFile(join(folder, "tokenizer_config.json"), JSON.stringify({ chat_template: qwen3 }));
     const render = await conversationTemplateOf(folder);
     await assert.rejects(
-      exportDataset({ format: "chat", folder, name: "y", trajectories: [trajectory], render }),
+      exportDataset([trajectory], { format: "chat", folder, name: "y", render }),
       /the chat template of .*coa-tools-export-.* leaves out "<think>Look both up/,
     );
-    const { rows } = await exportDataset({
+    const { rows } = await exportDataset([trajectory], {
       format: "openai-tools",
       folder,
       name: "z",
-      trajectories: [trajectory],
       render,
     });
     assert.equal(rows, 1, "no tags, nothing to eat");

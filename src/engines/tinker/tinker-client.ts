@@ -20,7 +20,7 @@ export interface TinkerClientOptions {
   baseURL: string;
   /** Sent as X-API-Key; TINKER_API_KEY by default. */
   apiKey?: string;
-  tries?: number;
+  attempts?: number;
   /** How long one question for a result may take before it is asked again. */
   retrieveTimeoutMs?: number;
   /** After how long a person is told what is waited for; 30 s by default. */
@@ -57,7 +57,7 @@ const maxCreditMs = 3_600_000;
 const largePrompt = 128 * 1024;
 
 export function tinkerClient(options: TinkerClientOptions) {
-  const { tries = 10, retrieveTimeoutMs = 45_000, slowMs = 30_000, sleep = sleepFor, onNote = () => {} } = options;
+  const { attempts = 10, retrieveTimeoutMs = 45_000, slowMs = 30_000, sleep = sleepFor, onNote = () => {} } = options;
   if (!/^https?:$/.test(URL.parse(options.baseURL)?.protocol ?? ""))
     throw new CoaError("usage", `"${options.baseURL}" is not the address of a server, such as http://127.0.0.1:8000`);
   const root = `${options.baseURL.replace(/\/+$/, "")}/api/v1/`;
@@ -119,7 +119,7 @@ export function tinkerClient(options: TinkerClientOptions) {
           samplingPause ??= sleep(sizeOf(body) > largePrompt ? 5_000 : 1_000).finally(() => {
             samplingPause = null;
           });
-        } else if (isPassing(error) && attempt + 1 < (reached ? tries : Math.min(tries, firstTries)))
+        } else if (isPassing(error) && attempt + 1 < (reached ? attempts : Math.min(attempts, firstTries)))
           await backoff(attempt, error, signal);
         else throw error;
       }
@@ -160,7 +160,7 @@ export function tinkerClient(options: TinkerClientOptions) {
         else if (status === 400 && body.trim() === "" && ++emptyAnswers <= 3)
           await backoff(emptyAnswers, error, how.signal);
         else if (status === 400) throw failed(detailOf(body), false);
-        else if (isPassing(error) && failures < tries * 3) await backoff(Math.min(failures++, 6), error, how.signal);
+        else if (isPassing(error) && failures < attempts * 3) await backoff(Math.min(failures++, 6), error, how.signal);
         else throw error;
       }
     }

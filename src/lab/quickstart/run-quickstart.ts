@@ -99,8 +99,7 @@ export const distillStage: Stage = {
   name: "distill",
   what: "each recorded run is rewritten as one text in which a single model plays every agent; bad runs are filtered out",
   async run({ folder: run, imperfect, onProgress, signal, seed }, folder) {
-    const report = await distill({
-      inputs: [join(run, "team", "runs.jsonl")],
+    const report = await distill([join(run, "team", "runs.jsonl")], {
       tasksFiles: [join(run, "team", "tasks.jsonl")],
       out: folder,
       config: {
