@@ -13,10 +13,10 @@ export {
   buildIndex,
   type Hit,
   type IndexDocument,
-  type IndexOptions,
   type MemoryIndex,
 } from "./local-index/build-index.ts";
 export { type LocalIndex, openIndex } from "./local-index/open-index.ts";
+export type { IndexOptions } from "./local-index/postings-builder.ts";
 export type { Searchable } from "./local-index/retrieve-route.ts";
 export { connectMcp, type McpConnection, type McpOptions, type McpServer } from "./mcp/connect-mcp.ts";
 export { type ChooseSandboxOptions, chooseSandbox } from "./sandbox/choose-sandbox.ts";

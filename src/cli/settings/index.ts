@@ -60,7 +60,6 @@ export const sections = {
     searchCache: text("File that keeps search answers (default: in the workspace)"),
     replaySearches: toggle("Answer searches from the cache alone"),
     robots: toggle("Respect robots.txt"),
-    summarisePages: toggle("Let the model at OPENAI_BASE_URL summarise pages for the question"),
     visionModel: text("Vision model for visual_inspector, at OPENAI_BASE_URL (default: COA_VISION_MODEL)"),
     imageFolder: text("Folder that visual_inspector may read images from", { default: "." }),
     rename: pairs("Call a tool by another name, to see what a model makes of it: --set tools.rename.web_search=find"),
@@ -260,7 +259,6 @@ export const sections = {
   }),
   index: section("How documents are cut and indexed", "input", {
     passageWords: whole("Words per passage of a folder's files", { default: 150, min: 10, max: 100_000 }),
-    stemming: choice(["none", "light"], "light joins singular and plural", { default: "none" }),
     titleBoost: whole("The title counts as if written this many times", { default: 1, min: 0, max: 1000 }),
     k1: number("Saturation of word counts", { default: 1.2, min: 0 }),
     b: number("Strength of length normalisation", { default: 0.75, min: 0, max: 1 }),

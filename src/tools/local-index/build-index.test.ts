@@ -1,24 +1,24 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { seededRandom } from "../../base/work/random.ts";
-import { buildIndex, type IndexDocument, type IndexOptions } from "./build-index.ts";
+import { buildIndex, type IndexDocument } from "./build-index.ts";
+import type { IndexOptions } from "./postings-builder.ts";
 import { englishStopWords, tokenize } from "./tokenize.ts";
 
 /** BM25 written out naively: every document scored from its own terms. */
 function naiveSearch(documents: IndexDocument[], query: string, k: number, options: IndexOptions = {}) {
   const { k1 = 1.2, b = 0.75, titleBoost = 1 } = options;
-  const stopWords = options.stopWords === undefined ? englishStopWords : new Set(options.stopWords);
   const bags = documents.map((document) => {
-    const title = tokenize(document.title ?? "", options);
-    return [...Array.from({ length: titleBoost }, () => title).flat(), ...tokenize(document.text, options)];
+    const title = tokenize(document.title ?? "");
+    return [...Array.from({ length: titleBoost }, () => title).flat(), ...tokenize(document.text)];
   });
   const average = bags.reduce((sum, bag) => sum + bag.length, 0) / bags.length;
   const words = query
     .toLowerCase()
     .split(/[^a-z0-9]+/)
     .filter(Boolean);
-  const wanted = words.filter((word) => !stopWords.has(word));
-  const terms = (wanted.length > 0 ? wanted : words).flatMap((word) => tokenize(word, options));
+  const wanted = words.filter((word) => !englishStopWords.has(word));
+  const terms = wanted.length > 0 ? wanted : words;
   const scored = bags.map((bag, index) => {
     let score = 0;
     for (const term of terms) {
@@ -59,7 +59,7 @@ describe("buildIndex", () => {
       [1, {}],
       [2, { titleBoost: 4 }],
       [3, { titleBoost: 0, k1: 0.9, b: 0.4 }],
-      [4, { stemming: "light" as const, stopWords: ["w0", "w1"] }],
+      [4, { titleBoost: 2, b: 0.4 }],
       [5, { b: 0 }],
       [6, { b: 1, k1: 2 }],
     ] as [number, IndexOptions][]) {
@@ -145,17 +145,5 @@ describe("tokenize", () => {
       // A non-ASCII word in front sends all that follows down the other path.
       assert.deepEqual(tokenize(`é ${text}`).slice(1), tokenize(text));
     }
-  });
-
-  it("joins singular and plural when stemming lightly", () => {
-    assert.deepEqual(tokenize("cities rivers horses glass bus does goes", { stemming: "light" }), [
-      "city",
-      "river",
-      "horse",
-      "glass",
-      "bus",
-      "does",
-      "goes",
-    ]);
   });
 });

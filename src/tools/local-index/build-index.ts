@@ -1,6 +1,6 @@
 /** A BM25 index held in memory: for small corpora, tests, and temporary worlds. */
 import { postingsSearcher } from "./postings.ts";
-import { postingsBuilder, type RankingOptions } from "./postings-builder.ts";
+import { type IndexOptions, postingsBuilder } from "./postings-builder.ts";
 import { englishStopWords, tokenize } from "./tokenize.ts";
 
 export interface IndexDocument {
@@ -8,11 +8,6 @@ export interface IndexDocument {
   title?: string;
   text: string;
   url?: string;
-}
-
-export interface IndexOptions extends RankingOptions {
-  /** Words dropped from queries that hold other words too: English by default, `[]` for none. */
-  stopWords?: Iterable<string>;
 }
 
 export interface Hit {
@@ -38,14 +33,11 @@ export function buildIndex(documents: Iterable<IndexDocument>, options: IndexOpt
   }
   const { postings, terms } = builder.finish();
   const search = postingsSearcher(postings);
-  const stopWords = options.stopWords === undefined ? englishStopWords : new Set(options.stopWords);
   return {
     size: kept.length,
     search(query, k = 10) {
-      const found = search(
-        queryTerms(query, options, stopWords, (term) => terms.get(term)),
-        k,
-      );
+      const numbers = queryTerms(query, (term) => terms.get(term));
+      const found = search(numbers, k);
       return found.map(({ document, score }) => ({ document: kept[document]!, score }));
     },
     read: (url) => kept.filter((document) => document.url === url),
@@ -53,19 +45,8 @@ export function buildIndex(documents: Iterable<IndexDocument>, options: IndexOpt
 }
 
 /** The numbers of a query's terms; stop words only where there is nothing else, unknown words left out. */
-export function queryTerms(
-  query: string,
-  options: RankingOptions,
-  stopWords: ReadonlySet<string>,
-  lookup: (term: string) => number | undefined,
-): number[] {
-  // Stop words are compared before stemming, which would turn "has" into "ha".
+export function queryTerms(query: string, lookup: (term: string) => number | undefined): number[] {
   const words = tokenize(query);
-  const wanted = words.filter((word) => !stopWords.has(word));
-  const numbers: number[] = [];
-  for (const term of tokenize((wanted.length > 0 ? wanted : words).join(" "), options)) {
-    const number = lookup(term);
-    if (number !== undefined) numbers.push(number);
-  }
-  return numbers;
+  const wanted = words.filter((word) => !englishStopWords.has(word));
+  return (wanted.length > 0 ? wanted : words).flatMap((term) => lookup(term) ?? []);
 }

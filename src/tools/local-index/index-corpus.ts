@@ -8,8 +8,8 @@ import { resolve } from "node:path";
 import { folderState } from "../../base/files/fingerprint.ts";
 import { UsageError } from "../../core/errors.ts";
 import { fingerprint } from "../../core/fingerprint.ts";
-import type { IndexOptions } from "./build-index.ts";
 import { indexWriter, readHeader } from "./index-file.ts";
+import type { IndexOptions } from "./postings-builder.ts";
 import { type CorpusOptions, corpusFiles, readCorpus } from "./read-corpus.ts";
 
 export interface IndexCorpusOptions extends IndexOptions, Omit<CorpusOptions, "onProblem"> {

@@ -11,11 +11,10 @@ import { crc32 } from "node:zlib";
 import { currentFolder, putFolder } from "../../base/files/write-folder.ts";
 import { CoaError } from "../../core/errors.ts";
 import { canonicalJson } from "../../core/json-value.ts";
-import { type Hit, type IndexDocument, type IndexOptions, type MemoryIndex, queryTerms } from "./build-index.ts";
+import { type Hit, type IndexDocument, type MemoryIndex, queryTerms } from "./build-index.ts";
 import { type Postings, postingsSearcher } from "./postings.ts";
-import { postingsBuilder } from "./postings-builder.ts";
+import { type IndexOptions, postingsBuilder } from "./postings-builder.ts";
 import { findTerm, packTerms, type TermTable } from "./term-table.ts";
-import { englishStopWords } from "./tokenize.ts";
 
 const formatVersion = 2;
 
@@ -42,7 +41,7 @@ interface Header {
   postingCount: number;
   /** Which files it was made of, and when they were last changed, as one fingerprint. */
   corpus?: string;
-  options: Omit<IndexOptions, "stopWords"> & { k1: number; b: number; stopWords?: string[] };
+  options: { k1: number; b: number; titleBoost?: number };
   /** Byte offset and number of elements of each array in `index.bin`. */
   sections: Record<SectionName, { at: number; length: number }>;
   bytes: number;
@@ -144,14 +143,12 @@ function writeSections(
   fsyncSync(file);
   closeSync(file);
   const { documentCount, termCount, k1, b } = postings;
-  const stopWords = options.stopWords === undefined ? undefined : [...options.stopWords];
-  const { titleBoost, stemming } = options;
   return {
     version: formatVersion,
     documentCount,
     termCount,
     postingCount: postings.documents.length,
-    options: { k1, b, titleBoost, stemming, stopWords },
+    options: { k1, b, titleBoost: options.titleBoost },
     sections: places,
     bytes: at,
     binarySum,
@@ -208,7 +205,6 @@ export async function loadIndex(folder: string): Promise<LoadedIndex> {
   const table = { bytes: view("termBytes"), starts: view("termStarts"), slots: view("termSlots") };
   const [starts, sums] = [view("documentStarts"), view("documentSums")];
   const search = postingsSearcher(postings);
-  const stopWords = options.stopWords === undefined ? englishStopWords : new Set(options.stopWords);
   const file = openSync(join(source, "documents.jsonl"), "r");
 
   let numbersOf: Map<string, number[]> | undefined; // made by the first reading: searching alone has no use for it
@@ -223,10 +219,8 @@ export async function loadIndex(folder: string): Promise<LoadedIndex> {
   return {
     size: documentCount,
     search(query, k = 10): Hit[] {
-      const found = search(
-        queryTerms(query, options, stopWords, (term) => findTerm(table, term)),
-        k,
-      );
+      const numbers = queryTerms(query, (term) => findTerm(table, term));
+      const found = search(numbers, k);
       return found.map(({ document, score }) => ({ document: readDocument(document), score }));
     },
     read(url) {

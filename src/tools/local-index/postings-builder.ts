@@ -3,9 +3,9 @@
  * stays at about twelve bytes per posting while building and six after. Texts are not kept.
  */
 import { lengthNorms } from "./postings.ts";
-import { forEachTerm, type TokenizeOptions } from "./tokenize.ts";
+import { forEachTerm } from "./tokenize.ts";
 
-export interface RankingOptions extends TokenizeOptions {
+export interface IndexOptions {
   /** Saturation of term frequency; Lucene's default 1.2. */
   k1?: number;
   /** Strength of length normalisation; Lucene's default 0.75. */
@@ -16,8 +16,8 @@ export interface RankingOptions extends TokenizeOptions {
 
 const largestChunk = 1 << 20;
 
-/** A builder of postings; options are explained in `RankingOptions`. */
-export function postingsBuilder(options: RankingOptions = {}) {
+/** A builder of postings; options are explained in `IndexOptions`. */
+export function postingsBuilder(options: IndexOptions = {}) {
   const { k1 = 1.2, b = 0.75, titleBoost = 1 } = options;
   if (!Number.isInteger(titleBoost) || titleBoost < 0 || titleBoost > 1000)
     throw new RangeError(`titleBoost must be a whole number from 0 to 1000, got ${titleBoost}`);
@@ -64,10 +64,10 @@ export function postingsBuilder(options: RankingOptions = {}) {
     add({ title, text }: { title?: string; text: string }) {
       if (title && titleBoost > 0) {
         weight = titleBoost;
-        forEachTerm(title, options, emit);
+        forEachTerm(title, emit);
         weight = 1;
       }
-      forEachTerm(text, options, emit);
+      forEachTerm(text, emit);
       for (const { term, frequency } of current) {
         let chunk = chunks.at(-1);
         if (!chunk || chunk.used === chunk.terms.length) {

@@ -3,20 +3,15 @@
  * written without spaces become overlapping pairs of characters. Plain ASCII, which is most text, takes a path that looks
  * at each character once; both paths give the same terms for it.
  */
-export interface TokenizeOptions {
-  /** `light` joins singular and plural of English words (Harman's S stemmer); `none` keeps words as they are. */
-  stemming?: "none" | "light";
-}
 
 /** Calls `emit` with each term of a text, in order. */
-export function forEachTerm(text: string, options: TokenizeOptions, emit: (term: string) => void): void {
-  const light = options.stemming === "light";
+export function forEachTerm(text: string, emit: (term: string) => void): void {
   let start = -1;
   let upper = false;
   for (let i = 0; i <= text.length; i++) {
     const code = i < text.length ? text.charCodeAt(i) : 32;
     if (code > 127) {
-      forEachUnicodeTerm(text.slice(start < 0 ? i : start), light, emit);
+      forEachUnicodeTerm(text.slice(start < 0 ? i : start), emit);
       return;
     }
     const kind = asciiKind[code]!;
@@ -24,9 +19,8 @@ export function forEachTerm(text: string, options: TokenizeOptions, emit: (term:
       if (start < 0) start = i;
       if (kind === 2) upper = true;
     } else if (start >= 0) {
-      let term = text.slice(start, i);
-      if (upper) term = term.toLowerCase();
-      emit(light ? stemLight(term) : term);
+      const term = text.slice(start, i);
+      emit(upper ? term.toLowerCase() : term);
       start = -1;
       upper = false;
     }
@@ -34,9 +28,9 @@ export function forEachTerm(text: string, options: TokenizeOptions, emit: (term:
 }
 
 /** The terms of a text, in order. */
-export function tokenize(text: string, options: TokenizeOptions = {}): string[] {
+export function tokenize(text: string): string[] {
   const terms: string[] = [];
-  forEachTerm(text, options, (term) => terms.push(term));
+  forEachTerm(text, (term) => terms.push(term));
   return terms;
 }
 
@@ -50,7 +44,7 @@ for (let code = 0; code < 128; code++) {
 const word = /[\p{L}\p{N}\p{M}]+/gu;
 const unspaced = /[\p{sc=Han}\p{sc=Hiragana}\p{sc=Katakana}\p{sc=Thai}\p{sc=Lao}\p{sc=Khmer}\p{sc=Myanmar}]+/gu;
 
-function forEachUnicodeTerm(text: string, light: boolean, emit: (term: string) => void): void {
+function forEachUnicodeTerm(text: string, emit: (term: string) => void): void {
   // Folding is done word by word: a compatibility form may itself contain a separator ("½" becomes "1⁄2").
   for (const [raw] of text.matchAll(word)) {
     const folded = raw
@@ -61,32 +55,19 @@ function forEachUnicodeTerm(text: string, light: boolean, emit: (term: string) =
     for (const [part] of folded.matchAll(word)) {
       let end = 0;
       for (const run of part.matchAll(unspaced)) {
-        if (run.index > end) emit(stemIf(light, part.slice(end, run.index)));
+        if (run.index > end) emit(part.slice(end, run.index));
         emitPairs(run[0], emit);
         end = run.index + run[0].length;
       }
-      if (end < part.length) emit(stemIf(light, part.slice(end)));
+      if (end < part.length) emit(part.slice(end));
     }
   }
-}
-
-function stemIf(light: boolean, term: string): string {
-  return light ? stemLight(term) : term;
 }
 
 function emitPairs(run: string, emit: (term: string) => void): void {
   const characters = [...run];
   if (characters.length === 1) emit(run);
   for (let i = 0; i + 1 < characters.length; i++) emit(characters[i]! + characters[i + 1]!);
-}
-
-/** Harman's S stemmer: three rules that only remove plural endings, so it rarely joins words that differ in meaning. */
-function stemLight(term: string): string {
-  const length = term.length;
-  if (length < 4 || term.charCodeAt(length - 1) !== 115) return term;
-  if (term.endsWith("ies")) return /[ae]ies$/.test(term) ? term : `${term.slice(0, -3)}y`;
-  if (term.endsWith("es")) return /[aeo]es$/.test(term) ? term : term.slice(0, -1);
-  return /[us]s$/.test(term) ? term : term.slice(0, -1);
 }
 
 /** English words too common to help a query; they stay in the index and are dropped from queries that hold others. */
