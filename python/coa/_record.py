@@ -15,7 +15,7 @@ from . import _context, _hooks
 
 #: The paths of the model APIs that the recorder reads.
 _model_paths = (
-    r"/(?:chat/completions|completions|responses|messages|api/chat|api/generate)$"
+    r"/(?:chat/completions|completions|responses|messages|api/chat|api/generate)$|/conversations(?:/[^/]+(?:/restart)?)?$"
     r"|/model/[^/]+/(?:converse(?:-stream)?|invoke)$|:(?:stream)?[gG]enerateContent$|:(?:r|streamR)awPredict$"
 )
 _proxy = None  # scheme, host, port and path prefix of the parent's proxy
@@ -29,7 +29,7 @@ def start():
     if not address:
         return
     _proxy = urlsplit(address)
-    _recorded = re.compile(os.environ.get("COA_PATHS") or _model_paths)
+    _recorded = re.compile(_model_paths)
     fixed = os.environ.get("COA_RUN")
     if fixed:
         _context.scope.set(_context.Scope(fixed, None, None))

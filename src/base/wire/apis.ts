@@ -3,6 +3,7 @@ import type { Json } from "../../core/json-value.ts";
 import { anthropicMessages } from "./anthropic-messages.ts";
 import { bedrockConverse } from "./bedrock-converse.ts";
 import { gemini } from "./gemini.ts";
+import { mistralConversations } from "./mistral-conversations.ts";
 import { ollamaChat, ollamaGenerate } from "./ollama.ts";
 import { openaiChat } from "./openai-chat.ts";
 import { openaiCompletions } from "./openai-completions.ts";
@@ -21,8 +22,10 @@ export const wireApis: readonly WireApi[] = [
   bedrockConverse,
 ];
 
-/** The API that a path speaks; undefined where it is not a model call. With a body, that has to fit too. */
+/** The API that a path speaks, also one that is only read; undefined where it is not a model call. With a body, that has to fit too. */
 export function apiOf(path: string, body?: Json): WireApi | undefined {
   const bare = path.split("?")[0] ?? "";
-  return wireApis.find((api) => api.matches(bare) && (body === undefined || (api.accepts?.(body) ?? true)));
+  return [...wireApis, mistralConversations].find(
+    (api) => api.matches(bare) && (body === undefined || (api.accepts?.(body) ?? true)),
+  );
 }
