@@ -68,6 +68,7 @@ const question = "How high is the mountain?";
 async function twice(
   options: Partial<TeamOptions>,
   say: (asked: Asked, at: number) => Reply = (asked) => reply(asked, false),
+  named = true,
 ): Promise<{ run: TeamRun; recorded: TeamRun[] }> {
   const folder = await mkdtemp(join(tmpdir(), "coa-two-roads-"));
   let served = 0;
@@ -92,7 +93,7 @@ async function twice(
   const to = `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`;
   const proxy = await startProxy({ to, folder });
   try {
-    const model = openaiCompatible({ baseURL: proxy.urlOf("one"), model: "m", server: "openai" });
+    const model = openaiCompatible({ baseURL: named ? proxy.urlOf("one") : proxy.url, model: "m", server: "openai" });
     // An exact tokenizer of the model must not make another number than the recording can.
     const exact: ChatModel = { name: "m", chat: (request) => model.chat(request), countTokens: (text) => text.length };
     const task = defineTask({ id: "t1", question });
@@ -121,8 +122,13 @@ for (const topology of ["agents-as-tools", "handoff"] as const) {
     });
 
     it("become one run with the question, the answer and the agents, also where the verifier forgets its score once", async () => {
-      for (const forgetful of [false, true]) {
-        const { run, recorded } = await twice({ topology }, (asked) => reply(asked, forgetful));
+      for (const [forgetful, named] of [
+        [false, true],
+        [true, true],
+        [false, false],
+        [true, false],
+      ] as const) {
+        const { run, recorded } = await twice({ topology }, (asked) => reply(asked, forgetful), named);
         const about = ({ question: asked, answer, topology: how, agents, steps }: TeamRun) => ({
           ...{ asked, answer, how, agents: agents.map(({ name }) => name), moves: steps.map(({ move }) => move) },
         });
@@ -156,22 +162,28 @@ describe("a small team's calls, in turn", () => {
         [plan, searched, "The page says 800 and 12.", right, "Answer: 812", agrees],
       ],
     ] as const) {
-      const { run, recorded } = await twice({ topology: "in-turn", tools }, (_asked, at) => ({ text: replies[at]! }));
-      const about = ({ question: asked, answer, topology: how, agents, steps }: TeamRun) => ({
-        // What the planner is told does not name it.
-        ...{ asked, answer, how, agents: agents.slice(1).map(({ name }) => name) },
-        moves: steps.map(({ move }) => move),
-        calls: steps.flatMap(({ toolCalls }) => toolCalls.map((call) => [call.name, call.arguments, call.result])),
-      });
-      assert.equal(run.answer, "812");
-      assert.deepEqual(recorded.map(about), [about(run)]);
-      assert.equal(refusedForTraining(recorded[0]!), null);
-      const profile = tools.length === 1 ? codeProfile : multiProfile;
-      const chains = [run, recorded[0]!].map((one) => {
-        const { trajectory } = distillRun(one, { profile, systemPrompt: false });
-        return trajectory?.segments.map(({ tag, text }) => `${tag}: ${text}`);
-      });
-      assert.deepEqual(chains[1], chains[0]);
+      for (const named of [true, false]) {
+        const { run, recorded } = await twice(
+          { topology: "in-turn", tools },
+          (_asked, at) => ({ text: replies[at]! }),
+          named,
+        );
+        const about = ({ question: asked, answer, topology: how, agents, steps }: TeamRun) => ({
+          // What the planner is told does not name it.
+          ...{ asked, answer, how, agents: agents.slice(1).map(({ name }) => name) },
+          moves: steps.map(({ move }) => move),
+          calls: steps.flatMap(({ toolCalls }) => toolCalls.map((call) => [call.name, call.arguments, call.result])),
+        });
+        assert.equal(run.answer, "812");
+        assert.deepEqual(recorded.map(about), [about(run)]);
+        assert.equal(refusedForTraining(recorded[0]!), null);
+        const profile = tools.length === 1 ? codeProfile : multiProfile;
+        const chains = [run, recorded[0]!].map((one) => {
+          const { trajectory } = distillRun(one, { profile, systemPrompt: false });
+          return trajectory?.segments.map(({ tag, text }) => `${tag}: ${text}`);
+        });
+        assert.deepEqual(chains[1], chains[0]);
+      }
     }
   });
 });

@@ -11,7 +11,7 @@ import { squeeze } from "./quotes.ts";
 
 /** Agents that judge what others wrote, by their instructions. */
 const judge =
-  /\b(?:critics?|critique|review(?:er)?|judge|evaluat\w+|verif\w+|approv\w+|grade[rs]?|checker|validat\w+|feedback)\b/i;
+  /\b(?:critics?|critique|review(?:er)?|judge|evaluat\w+|verif\w+|approv\w+|grade[rs]?|checker|validat\w+|feedback|quality|audit\w*|inspect\w*|referee|arbiter|kritik\w*|gutachter\w*|réviseur|crítico|revisor)\b|prüf|評価|审核|评审|检查|検証/i;
 
 /** Agrees, and says nothing else of weight. */
 const verdict =
@@ -55,7 +55,7 @@ export function runAnswer(run: Said, root: TeamAgent | undefined): { answer: str
   if (last.toolCalls.length > 0) {
     return { answer: answerByTool(last, agents.find(({ id }) => id === last.agentId)?.tools) ?? null };
   }
-  const told = (step: TeamStep) => agents.find(({ id }) => id === step.agentId)?.instructions ?? "";
+  const told = (step: TeamStep) => toldOf(step, agents);
   // One that hands work to others leads them; a judge only reads.
   const isJudge =
     (judge.test(told(last)) || isFlag(last.text)) &&
@@ -81,18 +81,22 @@ function isFlag(text: string): boolean {
   );
 }
 
+/** Who an agent is: by its instructions, or in a chat that shows none by its name. */
+function toldOf({ agentId }: Pick<TeamStep, "agentId">, agents: readonly TeamAgent[]): string {
+  const agent = agents.find(({ id }) => id === agentId);
+  return agent?.instructions || (agent?.name ?? "").replaceAll("_", " ");
+}
+
 /** Whether a step is the verdict of a judge who agrees. */
 function approves({ agentId, text }: TeamStep, agents: readonly TeamAgent[]): boolean {
-  const told = agents.find(({ id }) => id === agentId)?.instructions ?? "";
-  return judge.test(told) && verdict.test(text) && text.length <= 200;
+  return judge.test(toldOf({ agentId }, agents)) && verdict.test(text) && text.length <= 200;
 }
 
 /** The reply of another agent that a step was given, the latest of several. */
 function judgedBy(last: TeamStep, spoken: readonly TeamStep[], { agents, messages }: Said): TeamStep | undefined {
   const read = squeeze(last.input.map((key) => messages[key]?.content ?? "").join("\n"));
-  const told = (id: string) => agents.find((agent) => agent.id === id)?.instructions;
   return spoken.findLast((step) => {
     const text = squeeze(step.text);
-    return text !== "" && told(step.agentId) !== told(last.agentId) && read.includes(text);
+    return text !== "" && toldOf(step, agents) !== toldOf(last, agents) && read.includes(text);
   });
 }

@@ -3,6 +3,8 @@
  * come together, a loop of writer and critic. The flow of the program and the passages of replies that a prompt quotes
  * say so. What fits more than one run is never guessed: those runs are doubtful, and said to be.
  */
+import type { Message } from "../core/message.ts";
+import { askedQuestion, teamRequestIn, toldTools } from "../language/team-moves.ts";
 import { isTransfer } from "./agent-name.ts";
 import { joinTries } from "./asked-again.ts";
 import { type CallFlow, causesOf, isApart } from "./call-flow.ts";
@@ -129,7 +131,7 @@ export function runFlow(threads: readonly Thread[], links: ReadonlyMap<Thread, T
     const before = call && owner.get(call.id);
     if (!before || families.of(before) === families.of(thread)) return;
     const root = families.of(before);
-    const asked = squeeze(questionOf(root.calls[0]!));
+    const asked = squeeze(questionsOf(root.calls[0]!).at(-1)!);
     const told = squeeze(first.messages.map(({ content }) => content).join("\n"));
     if (asked.length >= 12 && told.includes(asked) && systemOf(root.calls[0]!) !== systemOf(first)) {
       for (const id of new Set([call.id, ...causesOf(first)])) {
@@ -146,7 +148,12 @@ export function runFlow(threads: readonly Thread[], links: ReadonlyMap<Thread, T
     if (first.scope !== undefined) return;
     const again = [root, ...starts].some((one) => systemOf(one.calls[0]!) === systemOf(first));
     if (again && !holdsWords(told, call.text)) return;
-    for (const one of [root, thread]) doubt(one, "it may be a part of what came before or after it in the same flow");
+    // Several that began alike may be branches of it where it names what they replied, however short.
+    const named = past
+      .filter((id) => holdsWords(told, calls.get(id)!.text, 1))
+      .map((id) => families.of(owner.get(id)!));
+    for (const one of [root, thread, ...named])
+      doubt(one, "it may be a part of what came before or after it in the same flow");
   }
 
   // One incoming request is one run; one agent asked several times in it, without a word in common, is several tasks.
@@ -201,21 +208,33 @@ function nearest(fitting: readonly Said[], before: ReadonlySet<string>, flow: Ca
   return branches.length > 0 ? branches : [...fitting];
 }
 
-/** What the user asked in a call. */
-function questionOf(call: RecordedCall): string {
+/** What the user asked in a call: all since the last reply, for a program may ask how to answer in a message of its own. */
+function questionsOf({ messages }: RecordedCall): string[] {
+  const told = toldTask(messages);
+  if (told !== undefined) return [told];
+  const since = messages.slice(messages.findLastIndex(({ role }) => role === "assistant") + 1);
+  const asked = since.flatMap(({ role, content }) => (role === "user" ? plainQuestion(content) : []));
   // Who picks the next speaker is told all in its instructions.
-  return (
-    toldTask(call.messages) ??
-    (call.messages.findLast(({ role }) => role === "user") ?? call.messages[0])?.content ??
-    ""
-  );
+  return asked.length > 0 ? asked : messages.slice(0, 1).map(({ content }) => content);
+}
+
+/** A question without our own rules' request for a plan. */
+function plainQuestion(content: string): string {
+  const question = askedQuestion(content);
+  return question === undefined ? content : `Question: ${question}`;
+}
+
+/** Whether an agent speaks as the rules of our small team let it, whose members take turns over one question. */
+function takesTurns({ calls: [first] }: Thread): boolean {
+  const request = ({ role, content }: Message) => role === "user" && teamRequestIn(content) !== undefined;
+  return toldTools(systemOf(first!)).length > 0 || first!.messages.some(request);
 }
 
 /** Whether a prompt holds a short reply, or a value of one, as words of its own. */
-function holdsWords(prompt: string, reply: string): boolean {
+function holdsWords(prompt: string, reply: string, least = 3): boolean {
   const values = [reply, ...[...reply.matchAll(/"([^"]{3,24})"/g)].map((match) => match[1]!)].map(squeeze);
   return values.some((value) => {
-    const at = value.length < 3 ? -1 : prompt.indexOf(value);
+    const at = value.length < least ? -1 : prompt.indexOf(value);
     return at >= 0 && !/[\p{L}\p{N}]/u.test((prompt[at - 1] ?? " ") + (prompt[at + value.length] ?? " "));
   });
 }
@@ -229,26 +248,41 @@ function sameQuestion(
   spanOf: (root: Thread) => { from: number; to: number },
 ): { parts: Thread[]; whole?: Thread; beside?: true }[] {
   const asked = quoteIndex<Thread>();
-  const question = (root: Thread) => questionOf(root.calls[0]!);
+  const questions = new Map(roots.map((root) => [root, questionsOf(root.calls[0]!)]));
+  const question = (root: Thread) => questions.get(root)!.join("\n");
   for (const root of roots) for (const passage of passagesOf(question(root))) asked.add(passage, root);
   const holders = new Map<string, Thread[]>();
   for (const root of roots) {
-    const whole = squeeze(question(root));
-    if (whole.length >= 12) addTo(holders, `whole ${whole}`, root);
+    for (const whole of new Set(questions.get(root)!.map(squeeze)))
+      if (whole.length >= 12) addTo(holders, `whole ${whole}`, root);
     for (const passage of asked.in(question(root))) addTo(holders, passage, root);
   }
+  /** Without instructions of its own, an agent is told who it is around the one question of its prompt. */
+  const told = new Map<Thread, string>();
+  for (const root of roots) {
+    const [only, ...more] = systemOf(root.calls[0]!) === "" ? (question(root).match(/[^.:!?\n]{12,}\?/g) ?? []) : [];
+    if (only === undefined || more.length > 0) continue;
+    addTo(holders, `only ${squeeze(only)}`, root);
+    told.set(root, question(root).replace(only, ""));
+  }
   return [...holders].flatMap(([passage, group]) => {
-    const byInstructions = Map.groupBy(group, (root) => systemOf(root.calls[0]!));
+    const isOnly = passage.startsWith("only ");
+    const byInstructions = Map.groupBy(group, (root) => (isOnly ? told.get(root)! : systemOf(root.calls[0]!)));
     // A line that stands in several questions to one agent is of its template.
     const isWhole = group.some((root) => squeeze(question(root)) === passage);
-    const isTemplate = !isWhole && [...byInstructions.values()].some((same) => new Set(same.map(question)).size > 1);
+    const isTemplate =
+      !isWhole && !isOnly && [...byInstructions.values()].some((same) => new Set(same.map(question)).size > 1);
     if (byInstructions.size < 2 || isTemplate) return [];
+    const planners = group.filter(({ calls }) =>
+      calls[0]!.messages.some((one) => askedQuestion(one.content) !== undefined),
+    );
+    if (planners.length === 1 && group.every(takesTurns)) return [{ whole: planners[0]!, parts: group }];
     const parts = group.filter((root) => !isSide(root));
     if (parts.length === 1) return [{ whole: parts[0]!, parts: group.filter((root) => root !== parts[0]) }];
     // Teams that call each other by tools are whole; one that only spoke may be a step of the others.
     const bare = parts.filter((root) => root.calls.every((call) => call.toolCalls.length === 0));
-    const instructions = new Set(parts.map((root) => systemOf(root.calls[0]!)));
-    if (bare.length > 0 && instructions.size > 1) return [{ parts }];
+    const instructions = [...byInstructions.values()].filter((same) => same.some((root) => parts.includes(root)));
+    if (bare.length > 0 && instructions.length > 1) return [{ parts }];
     if (parts.length === group.length) return [];
     const spans = parts.map((root) => ({ root, ...spanOf(root) })).sort((a, b) => a.from - b.from);
     const atOnce = spans.filter(

@@ -20,7 +20,7 @@ export const untrainableReasons = {
   "part-of-run": "it looks like a part of another run",
   "side-call": "it was made beside the work of another run: a title, a guard's verdict, who speaks next, a memory",
   "no-question": "the question is empty, or it is a tool's result or a program's reminder",
-  "unread-protocol": "the answer is a step of a text protocol that was not read",
+  "unread-protocol": "a reply is a step of a text protocol that was not read",
   "answer-unknown": "it is not known which reply was given back as the answer",
   "no-result": "results of tool calls are missing",
   instructions: "an agent's instructions are those of its caller, or change from call to call",
@@ -72,7 +72,10 @@ export function whyUntrainable(
     (call) => (call.result ?? call.error ?? call.delegatesTo) === undefined && !movesControl(call, run.agents),
   ).length;
   if (content && missing > 0) add("no-result", `${missing} of ${open.length} tool calls`);
-  if (protocolStep.test(run.answer ?? "")) add("unread-protocol");
+  const before = calls[0]?.messages.filter(({ role, toolCalls }) => role === "assistant" && !toolCalls) ?? [];
+  const replies = run.steps.filter(({ toolCalls }) => toolCalls.length === 0).map(({ text }) => text);
+  if ([run.answer ?? "", ...replies, ...before.map(({ content }) => content)].some(isProtocolStep))
+    add("unread-protocol");
   if (doubts.answer !== undefined && loose === 0) add("answer-unknown", doubts.answer);
   const ambiguous = run.agents.filter((agent) => agent.ambiguousLink).length;
   if (ambiguous > 0) add("ambiguous", `${ambiguous} of ${run.agents.length} agents`);
@@ -117,8 +120,24 @@ export function looseAgents(agents: readonly TeamAgent[]): number {
 }
 
 /** A step of an agent that calls tools by its words: read as an answer it would teach the protocol and not the work. */
-const protocolStep =
-  /^\s*(?:Thought:[\s\S]*?\n\s*Action(?: Input)?:|Action:\s*\w+\s*[[({\n])|\n\s*Action:\s*[\w ]+\n\s*Action Input:|\[\[ ## next_tool_name ## \]\]|<(?:tool_call|function_call|invoke)\b|^\s*Thought:[\s\S]*<code>/;
+const protocolSteps = [
+  // Headings of a call and of its input, however they are decorated.
+  /^[\s*#]*(?:thought|reasoning)[\s\d*]*:[\s\S]*?^[\s*#]*action(?: input)?[\s\d*]*:/im,
+  /^[\s*#]*(?:action|tool|tool name|function)[\s\d*]*:[^\n]*\n[\s*#]*(?:(?:action |tool )?input|arg(?:ument)?s|parameters)[\s\d*]*:/im,
+  /^\s*Action:\s*\w+\s*[[({\n]/,
+  /\[\[ ## next_tool_name ## \]\]|\[TOOL_CALLS\]|✿FUNCTION✿|<\|python_tag\|>|<function=\w|^\s*(?:行动|动作|工具)(?:输入)?\s*[:：]/m,
+  /<(?:tool_call|function_call|invoke|tool|tool_name|tool_input|search|information|execute)\b[^>]*>|^\s*Thought:[\s\S]*<code>/,
+  /^\s*(?:DISCUSSION|THOUGHT)\b[\s\S]*\n```\s*$/,
+  // Nothing but a call.
+  /^\s*(?:```(?:json)?\s*)?\{\s*"(?:tool|tool_name|action|function|function_call|tool_calls)"\s*:/,
+  /^\s*[a-z_]\w*\((?:(["'])[^\n]*\1|\w+\s*=[^\n]*)\)\s*$/i,
+];
+
+function isProtocolStep(text: string): boolean {
+  // Longer texts begin or end with their step.
+  const ends = text.length > 8_000 ? `${text.slice(0, 4_000)}\n${text.slice(-4_000)}` : text;
+  return protocolSteps.some((pattern) => pattern.test(ends));
+}
 
 /** Several different replies came to one request, and no later call shows which was used. */
 function mayBeAnother({ text, toolCalls, others = [] }: CallParts): boolean {

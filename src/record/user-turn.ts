@@ -5,7 +5,7 @@ import type { RecordedCall } from "./recorded-call.ts";
 
 /** Text agents are told what their tools returned in the user's name; that is not the user speaking. */
 const observation =
-  /^\s*(?:\[?observation|\[?tool[ _](?:result|response|output)|<(?:tool_response|observation|function_result)|execution (?:log|result)|output of|error)/i;
+  /^[\s*#]*(?:\[?observation|results?:|✿RESULT✿|观察|\{\s*"(?:result|observation|output|error|tool_result)"\s*:|\[?tool[ _](?:result|response|output)|<(?:tool_response|observation|function_result)|execution (?:log|result)|output of|error)/i;
 
 /** Programs that steer an agent write in the user's name too: our own team does, and many ask for another try. */
 const steering =
@@ -57,7 +57,7 @@ function isQuestion(message: Message): boolean {
 /** Whether a text can be what a user asked: not empty, no tool's result, no reminder of a program. */
 export function isAsked(given: string): boolean {
   const text = spoken(given);
-  return text !== "" && !observation.test(text) && !steering.test(text);
+  return text !== "" && !observation.test(text) && !steering.test(text) && teamRequestIn(text) === undefined;
 }
 
 /** What was said before the question that a call answers: all but the instructions; absent where nothing was. */

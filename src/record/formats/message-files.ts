@@ -46,8 +46,12 @@ export function messagesToRuns(record: Json, fallbackId: string): TeamRun[] {
   const held = fieldOf(record, "messages");
   const raw = asArray(held?.value).map((item) => {
     const one = asObject(item);
-    // ShareGPT says from and value.
-    return one && "from" in one && !("role" in one) ? { role: one["from"], content: one["value"] } : item;
+    // ShareGPT says from and value, and has roles of its own for calls and results.
+    if (!one || !("from" in one) || "role" in one) return item;
+    const { from, value } = one;
+    if (from === "function_call") return { role: "assistant", content: `<tool_call>${asText(value)}</tool_call>` };
+    if (from === "observation") return { role: "tool", content: `<tool_response>${asText(value)}</tool_response>` };
+    return { role: from, content: value };
   });
   const [asked, given, task] = [fieldOf(record, "question"), fieldOf(record, "answer"), fieldOf(record, "task")];
   const outcome = fieldOf(record, "outcome");

@@ -36,8 +36,17 @@ interface TextProtocol {
 const readers: readonly TextProtocol[] = [
   // ReAct as published: `Action: search[…]`, `Action: finish[…]`; as LangChain and CrewAI write it: `Action Input: …`.
   {
-    told: /\bAction Input:|\bFinal Answer:|\bfinish\[/i,
+    told: /\bAction Input:|\bFinal Answer:|\bfinish\[|"action_input"/i,
     move(text) {
+      // Agents of structured chats write both as JSON.
+      const blob = /(?:^|Action:)\s*```(?:json)?\s*(\{[\s\S]*?\})\s*```/.exec(text);
+      const { action: tool, action_input: given } = asObject(parseJson(blob?.[1] ?? "")) ?? {};
+      if (typeof tool === "string") {
+        const thought = withoutThought(text.slice(0, blob!.index));
+        if (/^final answer$/i.test(tool)) return { said: thought, answer: asText(given) };
+        const input = typeof given === "string" ? JSON.stringify({ input: given }) : asText(given);
+        return { said: thought, calls: [{ id: "", name: tool, arguments: input }] };
+      }
       const action =
         /^[ \t]*Action(?: \d+)?:[ \t]*([\w-]+(?: [\w-]+)*)[ \t]*(?:\[([^\n]*)\]|\n\s*Action Input(?: \d+)?:\s*([\s\S]*))/m;
       const found = action.exec(text) ?? /^[ \t]*Final (Answer):()([\s\S]+)$/m.exec(text);
