@@ -5,6 +5,7 @@
 import { Refusal } from "../base/http/refusal.ts";
 import { openaiResponses } from "../base/wire/openai-responses.ts";
 import { checkOptions } from "../base/work/check-options.ts";
+import { fingerprint } from "../core/fingerprint.ts";
 import type { Json } from "../core/json-value.ts";
 import type { Trajectory } from "../core/trajectory.ts";
 import type { ServedCascade } from "../switch/serve-cascade.ts";
@@ -158,7 +159,7 @@ interface Versions {
 function conversationOf({ owner, task }: ChainRequest, by: Versions["stickyBy"]): string {
   if (by === "key" && owner !== "anyone") return owner;
   const began = [...(task.history ?? []), { role: "user", content: task.question }].find(({ role }) => role === "user");
-  return `${owner}\n${began?.content}`;
+  return fingerprint(`${owner}\n${began?.content}`);
 }
 
 /** A service that starts each chain at the version that its conversation began with; all else is that of the version it was made with. */

@@ -92,7 +92,7 @@ export async function openAudit(
     return raised;
   }
 
-  const before = file === undefined ? [] : await readAllJsonl(file, auditedSchema).catch(() => []);
+  const before = file === undefined ? [] : await readAllJsonl(file, auditedSchema);
   for (const line of before) if (line.cascade === name) count(line);
   const log = file === undefined ? undefined : await openJsonl<Audited>(file, { lock: false }); // servers of one workspace share it
   return {

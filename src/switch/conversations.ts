@@ -28,7 +28,7 @@ export interface Conversations {
 /** Opens the conversations of a workspace; changes of the registry are seen at the next request. */
 export async function openConversations(workspace: string, file: string, now = Date.now): Promise<Conversations> {
   const pins = new Map<string, Pin>();
-  for (const pin of await readAllJsonl<Pin>(file).catch(() => [])) pins.set(pin.conversation, pin);
+  for (const pin of await readAllJsonl<Pin>(file)) pins.set(pin.conversation, pin);
   for (const [name, { at }] of pins) if (at < now() - silentMs) pins.delete(name);
   await writeFileAtomically(file, [...pins.values()].map((pin) => `${JSON.stringify(pin)}\n`).join(""));
   const log: JsonlWriter<Pin> = await openJsonl<Pin>(file, { lock: false });

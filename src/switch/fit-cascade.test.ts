@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { mkdtemp, rm } from "node:fs/promises";
+import { appendFile, mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, describe, it } from "node:test";
@@ -67,6 +67,12 @@ describe("fitting a cascade", async () => {
     assert.equal(await spendTasks(folder, "first", ids), 1, "the same fit again is not a new try");
     assert.equal(await spendTasks(folder, "second", [...ids.slice(0, 1), "another"]), 1 / 2);
     assert.equal(await spendTasks(folder, "third", ["a third"]), 1);
+    await appendFile(join(folder, "switch", "fits.jsonl"), "not a line\n");
+    await assert.rejects(
+      spendTasks(folder, "fourth", ids),
+      /fits\.jsonl:\d+: not JSON/,
+      "what was spent is not forgotten",
+    );
     const again = fitCascade(pairs, { ...how, level: 1 / 8 }).cascade!;
     assert.ok(again.threshold >= fitCascade(pairs, how).cascade!.threshold);
     assert.match(

@@ -1,12 +1,12 @@
 import assert from "node:assert/strict";
-import { mkdtemp, rm } from "node:fs/promises";
+import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, describe, it } from "node:test";
 import { withServer } from "../../test/fixtures/serve-server.ts";
 import { scriptedModel } from "../testing/index.ts";
 import { type Conversations, openConversations } from "./conversations.ts";
-import { recordAct, servingAfter, statusOf, versionFor } from "./registry.ts";
+import { readActs, recordAct, registryFile, servingAfter, statusOf, versionFor } from "./registry.ts";
 
 // biome-ignore lint/suspicious/noExplicitAny: bodies of foreign APIs
 type Loose = any;
@@ -34,6 +34,23 @@ describe("the registry", () => {
     assert.throws(() => servingAfter([{ at, act: "rollback" }]), /nothing to go back to/);
     assert.throws(() => servingAfter([{ at, act: "canary", folder: "a" }]), /no model is live/);
     assert.throws(() => servingAfter([{ at, act: "promote", folder: "a" }, { at, act: "canary", folder: "a" }]), /live already/); // biome-ignore format: one line
+  });
+
+  it("stays readable when several go back at once and there is one model to go back to", async () => {
+    // A long list takes a while to read: at some distance one act reads before the other writes, and writes after it.
+    const line = (model: string) => `${JSON.stringify({ at, act: "promote", folder: model })}\n`;
+    for (let apart = 0; apart < 16; apart++) {
+      const workspace = join(folder, `at-once-${apart}`);
+      await mkdir(join(workspace, "switch"), { recursive: true });
+      await writeFile(registryFile(workspace), line("a").repeat(2000) + line("b"));
+      const acts = [];
+      for (let act = 0; act < 8; act++) {
+        acts.push(recordAct(workspace, { act: "rollback" }).catch(() => undefined));
+        for (let turn = 0; turn < apart; turn++) await new Promise(setImmediate);
+      }
+      assert.equal((await Promise.all(acts)).filter(Boolean).length, 1, `${apart} turns apart`);
+      assert.equal(servingAfter(await readActs(workspace)).live, "a");
+    }
   });
 
   it("gives a canary its share of the conversations, the same ones each time", () => {
@@ -65,6 +82,13 @@ describe("conversations", () => {
     await recordAct(folder, { act: "promote", folder: "c" });
     assert.equal(await dayLater.versionOf("early"), "c");
     await dayLater.close();
+  });
+
+  it("are not forgotten silently when their file is damaged", async () => {
+    const damaged = join(folder, "damaged.jsonl");
+    await writeFile(damaged, '{"conversation":"x","folder":"a","at":1}\nnot a line\n');
+    await assert.rejects(openConversations(folder, damaged), /damaged\.jsonl:2: not JSON/);
+    assert.match(await readFile(damaged, "utf8"), /"x"/);
   });
 });
 
@@ -128,6 +152,8 @@ describe("a server that follows the registry", () => {
       const after = await Promise.all(Array.from({ length: 20 }, (_, i) => ask(`after ${i}`)));
       assert.ok(after.every(([one]) => one === "one"));
       assert.equal((await ask("next", [{ role: "user", content: "a new conversation" }]))[0], "one");
+      const kept = await readFile(join(workspace, "conversations.jsonl"), "utf8");
+      assert.doesNotMatch(kept, /new conversation/, "what users wrote is not kept in names");
     });
   });
 });

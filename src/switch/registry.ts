@@ -39,13 +39,16 @@ export async function readActs(workspace: string): Promise<Act[]> {
 
 /** Appends an act; what it does is refused where it makes no sense. */
 export async function recordAct(workspace: string, act: Omit<Act, "at">): Promise<Serving> {
-  const acts = await readActs(workspace);
-  const next = [...acts, { at: new Date().toISOString(), ...act }];
-  const serving = servingAfter(next);
+  // Locked before it is read: of two rollbacks at once the second would be judged by a list without the first.
   const file = await openJsonl<Act>(registryFile(workspace));
-  await file.append(next.at(-1)!);
-  await file.close();
-  return serving;
+  try {
+    const made = { at: new Date().toISOString(), ...act };
+    const serving = servingAfter([...(await readActs(workspace)), made]);
+    await file.append(made);
+    return serving;
+  } finally {
+    await file.close();
+  }
 }
 
 /** What serves after these acts. */

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { mkdtemp, readFile, rm } from "node:fs/promises";
+import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, describe, it } from "node:test";
@@ -147,6 +147,9 @@ describe("a served cascade", () => {
       assert.equal(reply.headers.get("x-coa-answered-by"), "old");
       assert.match(await (await ask("/metrics")).text(), /coa_cascade_alerts_total\{kind="wiki_search"\} 1/);
     });
+    const damaged = join(folder, "damaged.jsonl");
+    await writeFile(damaged, `${await readFile(file, "utf8")}{"id":7}\n`);
+    await assert.rejects(openAudit(cascade, { name: "test", share: 1, file: damaged }), /damaged\.jsonl:\d+: not what was expected/); // biome-ignore format: one line
     const lines = (await readFile(file, "utf8")).trim().split("\n").map((line) => JSON.parse(line) as Loose); // biome-ignore format: one line
     assert.deepEqual([lines[0].model, lines[0].old, lines[0].differs], ["Lyon", "Paris", true]);
     await withCascade({ share: 1, answer: "Paris", file }, async (ask, { audit }) => {

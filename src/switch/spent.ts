@@ -17,7 +17,7 @@ interface Fit {
 export async function spendTasks(workspace: string, key: string, tasks: readonly string[]): Promise<number> {
   const path = join(workspace, "switch", "fits.jsonl");
   const asked = new Set(tasks);
-  const fits = await readAllJsonl<Fit>(path).catch(() => []);
+  const fits = await readAllJsonl<Fit>(path);
   const others = fits.filter((fit) => fit.key !== key && fit.tasks.some((task) => asked.has(task)));
   const file = await openJsonl<Fit>(path);
   await file.append({ key, tasks: [...tasks] });

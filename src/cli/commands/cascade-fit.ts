@@ -49,7 +49,7 @@ export default defineCommand({
       out.note(`${unpaired} tasks were answered by one of the two alone, or without a kept chain: left out`);
     if (pairs.length === 0) throw new UsageError(`${own} and ${other} have no task in common`);
     const model = await modelFingerprint(folder);
-    const key = fingerprint(JSON.stringify([model, promise, evaluation.summary.system, pairs.length]));
+    const key = fingerprint(JSON.stringify([model, promise, pairs]));
     const { root } = await openWorkspace();
     const tasks = splitPairs(pairs).calibration.map(({ taskId }) => taskId);
     const level = await spendTasks(root, key, tasks);

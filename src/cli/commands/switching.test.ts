@@ -40,6 +40,16 @@ describe("switching over, from the command line", () => {
     assert.equal(many.code, 0, many.stderr);
     assert.match(many.stdout, /with 95 % confidence at most 2\.0 points below the team/);
     assert.ok(existsSync("mine/cascade.json") && existsSync("mine/cascade.html"));
+    // The few are among the many: the second fit has half of the level.
+    for (const { stdout } of [many, await coa("cascade", "fit", "many-model", "many-team", ...promise)])
+      assert.match(stdout, /used the rest of the confidence: tested at 97\.50 %/, "the same again is not a new try");
+    await runEvaluation(madeTasks(1500), madeTeam(0.97), { folder: "other-team", grader });
+    const other = await coa("cascade", "fit", "many-model", "other-team", ...promise);
+    assert.match(
+      other.stdout,
+      /used the rest of the confidence: tested at 98\.75 %/,
+      "the same tasks beside another team are one",
+    );
   });
 
   it("promotes a model, gives another a share, and goes back", async () => {
