@@ -1,14 +1,18 @@
 /**
- * What a cascade is worth on measured outcomes: `node bench/switch/outcomes.ts <evaluation of the model>=<evaluation of the team> …`, one
- * pair of folders for each world. Prints the area under the curve on worlds that the score was not fitted on, what each feature
- * is worth, the share escalated beside the simulated one, and how often the promise breaks over repeated
- * draws. A team that is right in 90 % is made of the measured one by errors that a seed chooses.
+ * What a cascade is worth on measured outcomes: `node bench/switch/outcomes.ts <evaluation of the model>=<evaluation or runs of the team> …`,
+ * one pair for each world. Prints the area under the curve on worlds that the score was not fitted on, what each feature
+ * is worth, the share escalated beside the simulated one, tokens and dollars per success, and how often the promise breaks over
+ * repeated draws. A team that is right in 90 % is made of the measured one by errors that a seed chooses. Dollars are by the prices
+ * of docs/cost.md for both, without a discount for what is cached.
  */
+import { readAllJsonl } from "../../src/base/files/read-jsonl.ts";
 import { seededRandom } from "../../src/base/work/random.ts";
+import { type TeamRun, teamRunSchema } from "../../src/core/team-run.ts";
+import type { Usage } from "../../src/core/usage.ts";
 import { readEvaluation } from "../../src/evaluate/read-evaluation.ts";
 import { taskGrader } from "../../src/graders/grade-task.ts";
 import { featureNames } from "../../src/switch/features.ts";
-import { figuresAt, prepareScore, scoreAll } from "../../src/switch/fit-cascade.ts";
+import { figuresAt, fitCascade, prepareScore, scoreAll } from "../../src/switch/fit-cascade.ts";
 import { areaUnderCurve, fitLogistic, logOdds } from "../../src/switch/logistic.ts";
 import { type Pair, readPairs } from "../../src/switch/pairs.ts";
 import { chooseThreshold, lossesAt, planTest, type Scored } from "../../src/switch/threshold.ts";
@@ -16,10 +20,25 @@ import { chooseThreshold, lossesAt, planTest, type Scored } from "../../src/swit
 const draws = Number(process.env["DRAWS"] ?? 300);
 const worlds: Pair[][] = [];
 for (const argument of process.argv.slice(2)) {
-  const [model, team] = argument.split("=");
-  const evaluation = await readEvaluation(team!);
-  const { pairs } = await readPairs(await readEvaluation(model!), { kind: "evaluation", evaluation }, taskGrader());
+  const [model, team] = argument.split("=") as [string, string];
+  const { pairs } = await readPairs(await priced(model), await answersOf(team), taskGrader());
   worlds.push(pairs);
+}
+
+async function answersOf(team: string): Promise<Parameters<typeof readPairs>[1]> {
+  if (!team.endsWith(".jsonl")) return { kind: "evaluation", evaluation: await priced(team) };
+  const runs: TeamRun[] = await readAllJsonl(team, teamRunSchema);
+  return { kind: "runs", runs: runs.map(inDollars) };
+}
+
+async function priced(folder: string) {
+  const evaluation = await readEvaluation(folder);
+  return { ...evaluation, records: evaluation.records.map(inDollars) };
+}
+
+function inDollars<T extends { usage: Usage }>(one: T): T {
+  const { promptTokens, completionTokens } = one.usage;
+  return { ...one, usage: { ...one.usage, costUsd: (0.4 * promptTokens + 1.6 * completionTokens) / 1e6 } };
 }
 const all = worlds.flat();
 const percent = (share: number, digits = 1) => `${(100 * share).toFixed(digits)} %`;
@@ -92,13 +111,24 @@ for (const team of [1, 0.9])
     if (threshold === null) console.log(`${name}: refused`);
     else {
       const { cost, success, all: group } = figuresAt(calibration, scored, threshold);
-      const saved = (key: "billedTokens" | "computedTokens") => percent(1 - cost.cascade[key] / success.cascade / (cost.team[key] / success.team)); // biome-ignore format: one line
-      console.log(`${name} (${prepared.plan.test}, ${calibration.length} calibration tasks): ${percent(group.escalated)} escalated, success ${percent(success.cascade)} against ${percent(success.team)}, billed ${Math.round(cost.cascade.billedTokens)} of ${Math.round(cost.team.billedTokens)}, computed ${Math.round(cost.cascade.computedTokens)} of ${Math.round(cost.team.computedTokens)}; per success ${saved("billedTokens")} fewer billed, ${saved("computedTokens")} fewer computed`); // biome-ignore format: one line
+      const saved = (key: keyof typeof cost.team) => percent(1 - cost.cascade[key] / success.cascade / (cost.team[key] / success.team)); // biome-ignore format: one line
+      console.log(`${name} (${prepared.plan.test}, ${calibration.length} calibration tasks): ${percent(group.escalated)} escalated, success ${percent(success.cascade)} against ${percent(success.team)}, billed ${Math.round(cost.cascade.billedTokens)} of ${Math.round(cost.team.billedTokens)}, computed ${Math.round(cost.cascade.computedTokens)} of ${Math.round(cost.team.computedTokens)}; per success ${saved("billedTokens")} fewer billed, ${saved("computedTokens")} fewer computed, $${(1000 * cost.cascade.costUsd / success.cascade).toFixed(2)} instead of $${(1000 * cost.team.costUsd / success.team).toFixed(2)} for a thousand, ${saved("costUsd")} less`); // biome-ignore format: one line
     }
     const wrong = 1 - shareOf(all, ({ model }) => model);
     console.log(`  simulated for ${percent(wrong)} wrong and an area of ${mean(whole).toFixed(3)}: ${percent(simulated(wrong, mean(whole), team, calibration.length, maxLoss))} escalated`); // biome-ignore format: one line
     console.log(`  ${draws} draws of 600 to fit and ${calibration.length} to calibrate from the measured outcomes: ${repeatedDraws(team === 1 ? all : fallible(all), promised, calibration.length)}`); // biome-ignore format: one line
   }
+
+/** What the command would say to each world alone, and to all of them together. */
+for (const [name, pairs] of [
+  ...worlds.map((world, at) => [`world ${at + 1} alone`, world] as const),
+  ["all worlds", all] as const,
+])
+  for (const team of [1, 0.9])
+    for (const maxLoss of [0.01, 0.02]) {
+      const { cascade, refused } = fitCascade(team === 1 ? pairs : fallible(pairs), { maxLoss, confidence: 0.95, basis: "graded", model: name, temperature: 0 }); // biome-ignore format: one fit
+      console.log(`${name}, team right ${percent(team, 0)}, ${maxLoss * 100} points: ${refused ?? `${percent(cascade!.figures.all.escalated)} escalated, ${cascade!.test}, ${cascade!.figures.calibrationTasks} calibration tasks`}`); // biome-ignore format: one line
+    }
 
 /** How often the promise breaks on all measured tasks, when fit and calibration are drawn from them again and again. */
 function repeatedDraws(pool: readonly Pair[], promised: { maxLoss: number; confidence: number }, n: number): string {
