@@ -1,19 +1,13 @@
 /** Best-of-n from settings: how many runs of a task, and who chooses among them. */
 import { UsageError } from "../core/errors.ts";
-import type { ChatModel, ChatRequest } from "../core/model.ts";
+import type { ChatModel } from "../core/model.ts";
 import type { System } from "../core/system.ts";
 import { bestOf } from "../evaluate/best-of.ts";
 import { byMajority } from "../evaluate/choose.ts";
 import { byJudge } from "../evaluate/judge-choice.ts";
 import { openaiCompatible } from "../models/openai-compatible.ts";
-import type { OpenChain } from "./open-chain.ts";
 import type { Session } from "./session.ts";
 import type { Section } from "./settings/index.ts";
-
-/** The model that answers, as one that can be asked to choose, where it chats. */
-export function chatOf({ name, chat }: OpenChain["model"]): ChatModel | undefined {
-  return chat && { name, chat: (request: ChatRequest) => chat(request) };
-}
 
 /** The system as the settings want it: as it is, or run several times with a choice. */
 export function openBestOf(
@@ -28,7 +22,7 @@ export function openBestOf(
   const judge = named ? session.closeAtEnd(openaiCompatible({ baseURL, model })) : answering;
   const way = settings.by ?? (judge ? "judge" : "majority");
   if (way === "judge" && !judge)
-    throw new UsageError("--choose judge needs a model that chats: name one with --set choose.model=<name>");
+    throw new UsageError("choose.by=judge needs a model that chats: name one with --set choose.model=<name>");
   return {
     ...bestOf(system, n, way === "judge" ? byJudge({ model: judge! }) : byMajority()),
     name: `${system.name}-best-of-${n}`,

@@ -47,11 +47,12 @@ describe("settings", () => {
   });
 
   it("are refused alone where they need another one", () => {
-    const choose = (flags: object, configured = {}) =>
-      readSettings({ name: "ask", reads: ["choose"] }, { ...flags }, configured).choose;
-    assert.throws(() => choose({ choose: "judge" }), /^UsageError: --choose needs --best-of$/);
-    assert.equal(choose({ choose: "judge", "best-of": "2" }).by, "judge");
-    assert.equal(choose({}, { choose: { by: "majority" } }).by, "majority", "configured for the calls that use it");
+    const serve = (flags: object, configured = {}) =>
+      readSettings({ name: "serve", reads: ["serve"] }, { ...flags }, configured).serve;
+    assert.throws(() => serve({ audit: "1%" }), /^UsageError: --audit needs --cascade$/);
+    assert.throws(() => serve({ cascade: true }), /^UsageError: --cascade needs --fallback$/);
+    assert.equal(serve({ audit: "1%", cascade: true, fallback: "old" }).audit, "1%");
+    assert.equal(serve({}, { serve: { audit: "3%" } }).audit, "3%", "configured for the calls that use it");
   });
 
   it("can be handed on to another command, by its flags and by --set", () => {

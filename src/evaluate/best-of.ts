@@ -1,14 +1,13 @@
 /**
  * Test-time scaling: a system that runs another several times and gives the answer that was chosen. What it costs is all
- * candidates and the choice together. The samples of a finished evaluation can be chosen among in the same way, so that
- * pass@k and best-of-k come from one run.
+ * candidates and the choice together.
  */
 import { isAbort, messageOf } from "../core/errors.ts";
 import type { Grader } from "../core/grader.ts";
 import type { System, SystemResult } from "../core/system.ts";
 import type { Task } from "../core/task.ts";
 import { addUsage, emptyUsage } from "../core/usage.ts";
-import { byMajority, type Candidate, type Choose } from "./choose.ts";
+import { byMajority, type Choose } from "./choose.ts";
 import type { EvaluationRecord } from "./evaluation-record.ts";
 
 /** Runs a system so many times on each task, in parallel and with different seeds, and chooses one of the results. */
@@ -57,34 +56,18 @@ function addTables(sum: Record<string, number>, table: Record<string, number>): 
   return added;
 }
 
-/** Success over all tasks when each gives the answer chosen among its samples; `runs` holds what judges read, by id. */
-export async function chosenSuccess(
-  tasks: readonly Task[],
-  records: readonly EvaluationRecord[],
-  choose: Choose,
-  options: { runs?: ReadonlyMap<string, unknown>; signal?: AbortSignal } = {},
-): Promise<number> {
-  if (tasks.length === 0) return 0;
-  const byTask = Map.groupBy(records, (record) => record.taskId);
-  let right = 0;
-  for (const task of tasks) {
-    const samples = (byTask.get(task.id) ?? []).toSorted((a, b) => a.sample - b.sample);
-    const candidates = samples.map((record): Candidate => {
-      const value = record.run && options.runs?.get(record.run.id);
-      const run = value === undefined ? undefined : ({ kind: record.run!.kind, value } as Candidate["run"]);
-      return { answer: record.answer, check: record.check, run };
-    });
-    const { index } = await choose(task, candidates, { signal: options.signal });
-    if (index !== null && samples[index]!.grade.correct === true) right++;
-  }
-  return right / tasks.length;
-}
-
-/** Success when each task gives its majority answer. */
-export function majoritySuccess(
+/** Success over all tasks when each gives the answer that most of its samples agree on. */
+export async function majoritySuccess(
   tasks: readonly Task[],
   records: readonly EvaluationRecord[],
   grader: Grader,
 ): Promise<number> {
-  return chosenSuccess(tasks, records, byMajority(grader));
+  const byTask = Map.groupBy(records, (record) => record.taskId);
+  let right = 0;
+  for (const task of tasks) {
+    const samples = (byTask.get(task.id) ?? []).toSorted((a, b) => a.sample - b.sample);
+    const { index } = await byMajority(grader)(task, samples.map(({ answer }) => ({ answer })), {}); // biome-ignore format: one choice
+    if (index !== null && samples[index]!.grade.correct === true) right++;
+  }
+  return right / Math.max(1, tasks.length);
 }

@@ -75,13 +75,6 @@ describe("coa ask", () => {
     assert.equal(saved.length, 2);
   });
 
-  it("chooses among several chains", async () => {
-    const { code, stdout, stderr } = await ask("What is 40 + 2?", ...flags(), "--best-of", "3");
-    assert.equal(code, 0);
-    assert.equal(stdout, "42\n");
-    assert.equal(stderr.match(/^candidate: 42$/gm)?.length, 3);
-  });
-
   it("says what is wrong with a flag", async () => {
     await assert.rejects(
       ask("q", ...flags(), "--set", "chain.enforcement=hope"),

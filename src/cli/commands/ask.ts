@@ -7,15 +7,12 @@ import { remedies } from "../../core/ending.ts";
 import { UsageError } from "../../core/errors.ts";
 import { defineTask, type Task } from "../../core/task.ts";
 import type { Trajectory } from "../../core/trajectory.ts";
-import { chainSystem } from "../../evaluate/chain-system.ts";
 import { worldTasks } from "../../lab/world-tasks.ts";
-import { chatOf, openBestOf } from "../choose-best.ts";
 import { defineCommand } from "../command.ts";
 import { type OpenChain, openChain } from "../open-chain.ts";
 import { chainSummary, renderChain } from "../render-chain.ts";
-import type { Session } from "../session.ts";
 import { text, toggle, whole } from "../setting.ts";
-import type { Section, Settings } from "../settings/index.ts";
+import type { Settings } from "../settings/index.ts";
 import { priceOf } from "../spending.ts";
 
 export default defineCommand({
@@ -26,7 +23,6 @@ export default defineCommand({
     'coa ask "How long is the river that flows through Lyon?" --base-url http://localhost:8000/v1',
     "coa ask --lab 7",
     'coa ask "What is 17^23 mod 91?" --profile code',
-    'coa ask "Who wrote it?" --best-of 3 --temperature 1 --json',
   ],
   options: {
     seed: whole("Seed of the sampling", { default: 0, min: 0, valueName: "n", group: "model" }),
@@ -35,13 +31,12 @@ export default defineCommand({
     events: toggle("Print every event as a line of JSON while it happens", { group: "output" }),
     quiet: toggle("Print only the answer", { group: "output" }),
   }, // biome-ignore format: one flag a line
-  reads: ["model", "chain", "tools", "choose", "limits", "spending"],
+  reads: ["model", "chain", "tools", "limits", "spending"],
   async run({ values, settings, positionals, out, signal, session }) {
     const { model, chain, spending } = settings;
     const question =
       positionals.length > 0 ? positionals.join(" ") : chain.lab === undefined ? await pipedQuestion() : undefined;
-    const n = settings.choose.bestOf;
-    const live = !values.json && !values.events && !values.quiet && n === undefined;
+    const live = !values.json && !values.events && !values.quiet;
     const opened = await openChain(settings, session);
     const journal =
       values.journal === undefined
@@ -64,33 +59,16 @@ export default defineCommand({
       signal,
       onEvent: values.events ? out.json : live ? render : undefined,
     };
-    const trajectory =
-      n === undefined ? await runChain(task, options) : await best(settings.choose, session, task, options, opened);
+    const trajectory = await runChain(task, options);
     if (values.save !== undefined) await append(values.save, trajectory);
     if (values.json && !values.events) out.json(trajectory);
-    else if (values.quiet || n !== undefined) out.print(trajectory.answer ?? "");
+    else if (values.quiet) out.print(trajectory.answer ?? "");
     const remedy = remedies[trajectory.ending.code ?? ""];
     if (remedy) out.note(remedy);
     if (!values.json && !values.events) out.note(chainSummary(trajectory));
     return trajectory.answer === null ? 1 : 0;
   },
 });
-
-async function best(
-  settings: Section<"choose">,
-  session: Session,
-  task: Task,
-  options: ChainOptions,
-  { model }: OpenChain,
-): Promise<Trajectory> {
-  const { id: _, replay: _replay, signal, ...chain } = options;
-  const system = openBestOf(settings, session, chainSystem(chain), chatOf(model));
-  const { run, chosen, usage } = await system.run(task, { sample: 0, seed: chain.sampling?.seed ?? 0, signal });
-  for (const { answer, ending } of chosen!.candidates)
-    session.note(`candidate: ${answer ?? `none (${ending.reason})`}`);
-  session.note(`chosen: ${chosen!.reason}`);
-  return { ...(run!.value as Trajectory), usage };
-}
 
 function chainLimits({ limits, spending }: Settings<"limits" | "spending">): NonNullable<ChainOptions["limits"]> {
   const { maxSteps, maxTokens, maxSeconds } = limits;

@@ -28,7 +28,7 @@ export default defineCommand({
     resume: choice(["auto", "never", "fresh"], "auto resumes, never refuses an earlier evaluation of this name, fresh deletes it", { default: "auto", group: "output", valueName: "how" }),
   }, // biome-ignore format: one flag a line
   reads: ["eval", ...systemSections, "judge", "grader"],
-  hides: ["bare", "topology", "role", "judge", "choose", "max-usd"],
+  hides: ["bare", "topology", "role", "judge", "max-usd"],
   async run({ values, settings, positionals, out, signal, session }) {
     const { eval: how } = settings;
     const file = oneInputFile(positionals, "a file of tasks");

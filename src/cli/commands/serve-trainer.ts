@@ -1,7 +1,6 @@
 import { once } from "node:events";
-import { mkdir, symlink } from "node:fs/promises";
 import { totalmem } from "node:os";
-import { dirname, join, resolve } from "node:path";
+import { resolve } from "node:path";
 import { accessOf, checkReach } from "../../base/http/access.ts";
 import { listen, readyLine } from "../../base/http/listen.ts";
 import { UsageError } from "../../core/errors.ts";
@@ -29,7 +28,7 @@ export default defineCommand({
   reads: ["server", "trainer"],
   async run({ values, settings, out, signal }) {
     const { name } = values;
-    const { checkpoints, maxModels, maxMemoryGb, workdir, threads } = settings.trainer;
+    const { checkpoints, maxModels, maxMemoryGb, threads } = settings.trainer;
     const { host, apiKeyFile } = settings.server;
     const found = await findModel({ name: values.model }, { lab: true });
     if (found.kind !== "folder") throw new MissingArgument("a model folder: --model <folder>");
@@ -59,7 +58,6 @@ export default defineCommand({
       access: accessOf(host),
       keys,
     });
-    if (workdir !== undefined) await linkModel(folder, join(workdir, name));
     const server = await listen(trainer, { port: values.port, host });
     if (values.json) out.json({ address: server.origin, baseModel: name });
     else out.print(`${name} can be trained at ${server.origin} (Ctrl-C ends)\n${readyLine(server.origin)}`);
@@ -77,11 +75,3 @@ const cacheBytes = 256e6;
 const memoryHere = () => Math.min(totalmem(), process.constrainedMemory() || Number.POSITIVE_INFINITY);
 
 const gigabytes = (bytes: number) => `${(bytes / 1e9).toFixed(2)} GB`;
-
-/** transformers looks for a folder of the model's name where it is started, before it looks for a hub. */
-async function linkModel(folder: string, link: string): Promise<void> {
-  await mkdir(dirname(link), { recursive: true });
-  await symlink(resolve(folder), link).catch((error: NodeJS.ErrnoException) => {
-    if (error.code !== "EEXIST") throw error;
-  });
-}

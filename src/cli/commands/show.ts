@@ -4,7 +4,7 @@ import { writeFileAtomically } from "../../base/files/write-file.ts";
 import { UsageError } from "../../core/errors.ts";
 import { defineCommand } from "../command.ts";
 import { openFile, openFlag } from "../open-file.ts";
-import { choice, text, toggle } from "../setting.ts";
+import { text, toggle } from "../setting.ts";
 import { findThing, views } from "../show/find-thing.ts";
 
 export default defineCommand({
@@ -22,27 +22,15 @@ export default defineCommand({
   ],
   options: {
     items: toggle("A line for every item instead of the summary; of a dataset's example, its tokens"),
-    choose: choice(["judge"], "Let the model of choose.model pick among the samples of an evaluation's tasks", { valueName: "way", group: "model" }),
     html: text("Write the report of an evaluation here", { valueName: "file", group: "output" }),
     open: openFlag,
     out: text("Write its runs, chains or rollouts here as JSONL", { valueName: "file", group: "output" }),
   }, // biome-ignore format: one flag a line
-  reads: ["choose"],
-  hides: ["best-of", "choose"],
-  async run({ values, settings, positionals, out, signal }) {
+  async run({ values, positionals, out, signal }) {
     const [word, item] = positionals;
     const thing = await findThing(word);
     const view = await views[thing.kind]();
-    const { model, baseUrl: baseURL } = settings.choose;
-    if (values.choose !== undefined && model === undefined)
-      throw new UsageError("--choose judge needs a model: --set choose.model=<name>");
-    const shown = await view(thing.path, {
-      item: item ?? thing.item,
-      all: values.items,
-      choose: values.choose === undefined ? undefined : { model: model!, baseURL },
-      out,
-      signal,
-    });
+    const shown = await view(thing.path, { item: item ?? thing.item, all: values.items, out, signal });
     if (values.html !== undefined) {
       if (!shown.html) throw new UsageError(`there is no report of ${word ?? "the workspace"} (${thing.kind})`);
       await writeFileAtomically(values.html, await shown.html());

@@ -27,7 +27,7 @@ export default defineCommand({
   arguments: "<tasks.jsonl>",
   examples,
   reads: [...systemSections, "eval", "judge", "grader", "tasks"],
-  hides: ["temperature", "best-of", "choose", "topology", "price", "max-usd"],
+  hides: ["temperature", "best-of", "topology", "price", "max-usd"],
   options: {
     system: text("Who tries the tasks with tools: chain, team, or a module (default: chain where a model is named)", { valueName: "name|file" }),
     "without-tools": text("Model that is asked without tools, on the server of --base-url or OPENAI_BASE_URL", { valueName: "name" }),

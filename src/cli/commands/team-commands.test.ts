@@ -94,22 +94,6 @@ describe("coa team run", () => {
     assert.deepEqual(entry.manifest.progress.figures, { solved: 1 });
   });
 
-  it("plays a share of the tasks, and the shares together are all of them", async () => {
-    await coa("lab", "tasks", "--set", "lab.pages=40", "--count", "5", "--out", at("five.jsonl"));
-    const played: string[] = [];
-    for (const shard of ["1/2", "2/2"]) {
-      const out = at(`shard-${shard[0]}.jsonl`);
-      await coa("team", "run", at("five.jsonl"), "--scripted", "--fast", "--shard", shard, "--out", out);
-      for (const run of (await readAllJsonl(out, teamRunSchema as never)) as TeamRun[]) played.push(run.taskId!);
-    }
-    const tasks = await readAllJsonl(at("five.jsonl"), taskSchema as never);
-    assert.deepEqual(played.sort(), (tasks as { id: string }[]).map(({ id }) => id).sort());
-    const asked = (shard: string) =>
-      coa("team", "run", at("five.jsonl"), "--scripted", "--shard", shard, "--out", at("none.jsonl"));
-    await assert.rejects(asked("3/2"), /--shard takes i\/n with i from 1 to n, not "3\/2"/);
-    await assert.rejects(asked("9/9"), /5 tasks leave none for it/);
-  });
-
   it("refuses tasks that scripts can't play, and to start without a model", async () => {
     await writeFile(at("other.jsonl"), '{"version":1,"id":"x","question":"Who?","kind":"qa","answers":[]}\n');
     await assert.rejects(

@@ -30,19 +30,8 @@ import { changedSettings, type Settings } from "../settings/index.ts";
 import { openLedger } from "../spending.ts";
 import { openPlayers } from "./team-players.ts";
 
-/** Every n-th task from the i-th on; all of them where no shard is asked for. */
-function shardOf(tasks: Task[], shard: string | undefined): Task[] {
-  if (shard === undefined) return tasks;
-  const [, i, n] = /^(\d+)\/(\d+)$/.exec(shard) ?? [];
-  const [first, step] = [Number(i), Number(n)];
-  if (!(first >= 1 && first <= step)) throw new UsageError(`--shard takes i/n with i from 1 to n, not "${shard}"`);
-  const own = tasks.filter((_, index) => index % step === first - 1);
-  if (own.length === 0) throw new UsageError(`--shard ${shard}: ${tasks.length} tasks leave none for it`);
-  return own;
-}
-
 type TeamSettings = Settings<"team" | "model" | "tools">;
-type TeamValues = Record<"scripted" | "imperfect" | "wide" | "fast" | "seed" | "shard", unknown> & { out: string };
+type TeamValues = Record<"scripted" | "imperfect" | "wide" | "fast" | "seed", unknown> & { out: string };
 
 /** The file belongs to what decides a run: not how many at a time and how far to go, nor tasks added later. */
 function claimRuns(
@@ -52,9 +41,9 @@ function claimRuns(
   file: string,
   records: number,
 ) {
-  const { scripted, imperfect, wide, fast, seed, shard } = values;
+  const { scripted, imperfect, wide, fast, seed } = values;
   const configuration = {
-    ...{ scripted, imperfect, wide, fast, seed, shard },
+    ...{ scripted, imperfect, wide, fast, seed },
     topology,
     team: changedSettings("team", team),
     tools: changedSettings("tools", tools),
@@ -92,7 +81,6 @@ export default defineCommand({
     fast: toggle("Lab tools in memory: no HTTP, no sandbox", { group: "tools" }),
     concurrency: whole("Max tasks at a time", { default: 4, valueName: "n", group: "limits" }),
     limit: whole("Max runs to start", { min: 0, valueName: "n", group: "limits" }),
-    shard: text("Only every n-th task, from the i-th on: for n machines", { valueName: "i/n" }),
     "retry-errors": toggle("Run again what ended in a model's error"),
     check: toggle("Run three known tasks instead and report what the model can't do"),
     seed: whole("Seed for sampling and for choosing imperfect runs", { default: 0, min: 0, valueName: "n", group: "model" }),
@@ -107,9 +95,8 @@ export default defineCommand({
       return { json: found, text: describeCheck(found), code: found.problems.length > 0 ? 1 : 0 };
     }
     const file = oneInputFile(positionals, "a file of tasks");
-    const all = await loadTasks(file, { allowMissingGolds: true, signal });
-    if (all.length === 0) throw new UsageError(`no tasks in ${file}`);
-    const tasks = shardOf(all, values.shard);
+    const tasks = await loadTasks(file, { allowMissingGolds: true, signal });
+    if (tasks.length === 0) throw new UsageError(`no tasks in ${file}`);
     const { seed, scripted } = values;
     const ledger = await openLedger(settings.spending, session);
     const roles: Record<string, RolePlayer> = scripted

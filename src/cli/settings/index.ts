@@ -77,7 +77,7 @@ export const sections = {
   }),
   choose: section("Best of n: how many runs of a task, and which is chosen", "model", {
     bestOf: whole("Run each task n times and choose one answer; all runs are counted", { flag: "best-of", valueName: "n" }),
-    by: choice(["judge", "majority"], "How to choose (default: judge if the model chats, else majority)", { flag: "choose", valueName: "way", needs: "choose.bestOf" }),
+    by: choice(["judge", "majority"], "How to choose (default: judge if the model chats, else majority)"),
     model: text("Model that chooses (default: the one that answers)"),
     baseUrl: text("Its OpenAI-compatible server (default: OPENAI_BASE_URL)"),
   }),
@@ -243,7 +243,6 @@ export const sections = {
     checkpoints: text("Where saved weights are kept", { default: ".coa/trainer" }),
     maxModels: whole("Max adapters under training at the same time", { default: 4 }),
     maxMemoryGb: number("Max memory for the base, adapters and published policies (default: 60 % of this machine's)", { min: 0.001 }),
-    workdir: text("Link the model here under its name, so that Python clients started there find its tokenizer"),
     threads: whole("Threads (default: all cores)"),
   }),
   server: section("Where servers listen, who may call them, how they stop", "input", {

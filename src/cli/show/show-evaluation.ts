@@ -2,9 +2,7 @@
 import { UsageError } from "../../core/errors.ts";
 import { teamRunSchema } from "../../core/team-run.ts";
 import { trajectorySchema } from "../../core/trajectory-schema.ts";
-import { chosenSuccess } from "../../evaluate/best-of.ts";
 import { compareEvaluations, comparisonReport } from "../../evaluate/compare-evaluations.ts";
-import { byJudge } from "../../evaluate/judge-choice.ts";
 import { readEvaluation, readRuns, type StoredEvaluation } from "../../evaluate/read-evaluation.ts";
 import { taskGrader } from "../../graders/grade-task.ts";
 import { runTree } from "../../record/run-summary.ts";
@@ -31,15 +29,11 @@ export const showEvaluation: View = async (folder, asked) => {
         )
         .join("\n"),
     };
-  const bestOfN = asked.choose && (await bestOf(evaluation, asked.choose, asked.signal));
   const { summary } = evaluation;
   return {
-    json: { ...summary, ...(bestOfN !== undefined && { bestOfN }) },
+    json: summary,
     text: [
       evaluationText(summary),
-      ...(bestOfN === undefined
-        ? []
-        : [`best of ${summary.samples}, picked by ${asked.choose!.model}: ${percent(bestOfN)}`]),
       ...records
         .filter(({ grade }) => grade.correct !== true)
         .slice(0, quoted)
@@ -51,7 +45,7 @@ export const showEvaluation: View = async (folder, asked) => {
 
 /** An evaluation in a few lines: success, outcomes, how it was graded, costs, then families and levels. */
 export function evaluationText(summary: Summary): string {
-  const { samples, measure, perSuccess: cost, replayed, calibrationError } = summary;
+  const { samples, measure, perSuccess: cost, replayed } = summary;
   const words = rightWords(measure?.right);
   const row = (name: string, { tasks, success, perTask }: Pick<Summary, "tasks" | "success" | "perTask">) => [
     name,
@@ -75,7 +69,6 @@ export function evaluationText(summary: Summary): string {
     summary.what,
     measure?.right && rightnessLine(measure.right),
     replayed && replayedLine(summary.system, replayed),
-    typeof calibrationError === "number" && `calibration error ${(calibrationError * 100).toFixed(1)}`,
     samples > 1 && `${passes.join(", ")}; majority of ${samples}: ${percent(summary.majority ?? 0)}`,
     cost &&
       `per ${words.success}: ${count(cost.billedTokens)} tokens billed, ${count(cost.computedTokens)} computed, ${count(cost.toolCalls)} tool calls, ${cost.rounds === undefined ? "" : `${count(cost.rounds)} rounds, `}${money}`,
@@ -109,20 +102,4 @@ async function showTask(
     json: { task, samples },
     text: [`question: ${task?.question ?? ""}\nright:    ${task?.answers.join(" or ") ?? ""}`, ...texts].join("\n\n"),
   };
-}
-
-/** Success when a model picks one of each task's answers. */
-async function bestOf(
-  { folder, tasks, records }: StoredEvaluation,
-  choose: NonNullable<Asked["choose"]>,
-  signal: AbortSignal,
-): Promise<number> {
-  const { openaiCompatible } = await import("../../models/openai-compatible.ts");
-  const model = openaiCompatible(choose);
-  try {
-    const runs = await readRuns(folder, new Set(records.flatMap(({ run }) => run?.id ?? [])));
-    return await chosenSuccess(tasks, records, byJudge({ model }), { runs, signal });
-  } finally {
-    await model.close();
-  }
 }

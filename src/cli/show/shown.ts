@@ -17,8 +17,6 @@ export interface Asked {
   item?: string;
   /** A line for every item, instead of the summary; with an item, more of it. */
   all: boolean;
-  /** The model that picks the best of a task's samples. */
-  choose?: { model: string; baseURL?: string };
   out: Pick<Output, "style" | "width" | "isTTY">;
   signal: AbortSignal;
 }
