@@ -252,7 +252,7 @@ export function readSettings<S extends SectionName>(
   }
   for (const { path, setting } of all) {
     const [section = "", name = ""] = (given[path] === undefined ? "" : (setting.needs ?? "")).split(".");
-    if (section !== "" && values[section]?.[name] === undefined)
+    if (section !== "" && !values[section]?.[name])
       throw new UsageError(`${spelling(path)} needs ${spelling(setting.needs!)}`);
   }
   return values as Settings<S>;

@@ -77,7 +77,7 @@ export const sections = {
   }),
   choose: section("Best of n: how many runs of a task, and which is chosen", "model", {
     bestOf: whole("Run each task n times and choose one answer; all runs are counted", { flag: "best-of", valueName: "n" }),
-    by: choice(["judge", "majority"], "How to choose (default: judge if the model chats, else majority)"),
+    by: choice(["judge", "majority"], "How to choose (default: judge if the model chats, else majority)", { needs: "choose.bestOf" }),
     model: text("Model that chooses (default: the one that answers)"),
     baseUrl: text("Its OpenAI-compatible server (default: OPENAI_BASE_URL)"),
   }),
