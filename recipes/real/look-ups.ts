@@ -17,12 +17,12 @@ import { averageModels, loadModelFolder } from "../../src/engines/embedded/files
 import { openEmbeddedEngine } from "../../src/engines/index.ts";
 import { outcomeReward, taskGrader } from "../../src/graders/index.ts";
 import { type Task, type TeamRun, type Trajectory, trajectoryText } from "../../src/index.ts";
+import { lookUpProfile, lookUpTasks, lookUpTeam, lookUpTools, lookUpWorld } from "../../src/lab/index.ts";
 import { engineModel } from "../../src/models/index.ts";
 import { runTeam } from "../../src/team/index.ts";
 import { withFaults } from "../../src/tools/index.ts";
 import { fromFirstFault, sharedPrefix } from "../../src/train/credit.ts";
 import { chainRollout, fixedExamples, guard, saveTrained, trainRl } from "../../src/train/index.ts";
-import { lookUpProfile, lookUpTasks, lookUpTeam, lookUpTools, lookUpWorld } from "./look-up-world.ts";
 import { against, type Experiment, examine, once, openExperiment, teach } from "./parts.ts";
 
 const systemPrompt = "Look it up.";

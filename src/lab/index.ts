@@ -2,6 +2,7 @@
 export { arithmeticTool } from "./arithmetic-tool.ts";
 export { compactTools } from "./compact-tools.ts";
 export { createWorld, type World, type WorldOptions } from "./create-world.ts";
+export { lookUpProfile, lookUpTasks, lookUpTeam, lookUpTools, lookUpWorld } from "./look-ups.ts";
 export { labProfile } from "./profile.ts";
 export { type QuickstartOptions, type QuickstartResult, runQuickstart } from "./quickstart/run-quickstart.ts";
 export {

@@ -3,19 +3,19 @@
  * scripts that answers them. It is what a language model that was trained before can be taught with few recorded runs. Each
  * relation is asked for in eight ways and, inside a longer question, named in six: the last of them never occur in training.
  */
-import { seededRandom } from "../../src/base/work/random.ts";
-import type { ChatRequest } from "../../src/core/model.ts";
-import { defineTask, type Task } from "../../src/core/task.ts";
-import type { Tool } from "../../src/core/tool.ts";
-import { createWorld, type Entity, type World } from "../../src/lab/create-world.ts";
-import { openings } from "../../src/lab/relations.ts";
-import type { Specialist } from "../../src/lab/scripted-specialists.ts";
-import { ownResults, ownTask, questionIn, transcriptEvents } from "../../src/lab/transcript.ts";
-import { defineProfile, type Profile } from "../../src/language/profile.ts";
-import { mhqaProfile } from "../../src/language/profiles.ts";
-import { buildIndex } from "../../src/tools/local-index/build-index.ts";
-import { indexRetriever, wikiSearch } from "../../src/tools/search/wiki-search.ts";
+import { seededRandom } from "../base/work/random.ts";
+import type { ChatRequest } from "../core/model.ts";
+import { defineTask, type Task } from "../core/task.ts";
+import type { Tool } from "../core/tool.ts";
+import { defineProfile, type Profile } from "../language/profile.ts";
+import { mhqaProfile } from "../language/profiles.ts";
+import { buildIndex } from "../tools/local-index/build-index.ts";
+import { indexRetriever, wikiSearch } from "../tools/search/wiki-search.ts";
+import { createWorld, type Entity, type World } from "./create-world.ts";
 import wordings from "./look-up-wordings.json" with { type: "json" };
+import { openings } from "./relations.ts";
+import type { Specialist } from "./scripted-specialists.ts";
+import { ownResults, ownTask, questionIn, transcriptEvents } from "./transcript.ts";
 
 const newOnes = { asks: 3, names: 2 } as const;
 

@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { lookUpProfile, lookUpTasks, lookUpTeam, lookUpTools, lookUpWorld } from "../recipes/real/look-up-world.ts";
-import { whatNext } from "../src/chain/moves.ts";
-import { startState } from "../src/language/profile.ts";
-import { runTeam } from "../src/team/run-team.ts";
+import { whatNext } from "../chain/moves.ts";
+import { startState } from "../language/profile.ts";
+import { runTeam } from "../team/run-team.ts";
+import { lookUpProfile, lookUpTasks, lookUpTeam, lookUpTools, lookUpWorld } from "./look-ups.ts";
 
 /** A question without its names: its wording. */
 const wordingOf = (question: string, names: ReadonlySet<string>) =>
