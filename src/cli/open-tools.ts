@@ -15,11 +15,13 @@ import { UsageError } from "../core/errors.ts";
 import type { Journal } from "../core/journal.ts";
 import { teamRunSchema } from "../core/team-run.ts";
 import type { Tool } from "../core/tool.ts";
+import { openaiCompatible } from "../models/openai-compatible.ts";
 import { codeTool } from "../tools/code.ts";
 import { cachedFetch } from "../tools/crawl/cached-fetch.ts";
 import { crawlPage } from "../tools/crawl/crawl-page.ts";
 import { pageFetcher } from "../tools/crawl/fetch-page.ts";
 import { politeFetch } from "../tools/crawl/polite-fetch.ts";
+import { summarisePage } from "../tools/crawl/summarise-page.ts";
 import { indexCorpus, isIndexOf } from "../tools/local-index/index-corpus.ts";
 import { documentFetch, type LocalIndex, openIndex } from "../tools/local-index/open-index.ts";
 import { connectMcp } from "../tools/mcp/connect-mcp.ts";
@@ -164,11 +166,14 @@ async function openWebSearch(settings: ToolSettings, session: Session): Promise<
 
 async function openCrawlPage(settings: ToolSettings, session: Session): Promise<Opened> {
   const { refusal } = readBlocklist(settings.block);
+  const summarise = settings.summarisePages
+    ? summarisePage({ model: session.closeAtEnd(openaiCompatible()) })
+    : undefined;
   const { index: folder, docs = folder, allowHosts, robots } = settings;
   const fetchWeb = cachedFetch(politeFetch(session.closeAtEnd(pageFetcher({ allowHosts })).fetchPage, { robots }));
   const fetchPage = folder ? documentFetch(await openOnce(folder, session), fetchWeb) : fetchWeb;
   const detail = `${docs ? `documents of ${docs}, ` : ""}${["public pages", ...allowHosts].join(" and ")}`;
-  return { tool: crawlPage({ fetchPage, refusal }), detail };
+  return { tool: crawlPage({ fetchPage, refusal, summarise }), detail };
 }
 
 async function openWikiSearch({ retrieval, index: folder }: ToolSettings, session: Session): Promise<Opened> {

@@ -60,6 +60,7 @@ export const sections = {
     searchCache: text("File that keeps search answers (default: in the workspace)"),
     replaySearches: toggle("Answer searches from the cache alone"),
     robots: toggle("Respect robots.txt"),
+    summarisePages: toggle("Let the model at OPENAI_BASE_URL summarise pages for the question"),
     visionModel: text("Vision model for visual_inspector, at OPENAI_BASE_URL (default: COA_VISION_MODEL)"),
     imageFolder: text("Folder that visual_inspector may read images from", { default: "." }),
     rename: pairs("Call a tool by another name, to see what a model makes of it: --set tools.rename.web_search=find"),

@@ -4,10 +4,12 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { AddressInfo } from "node:net";
 import { after, before, describe, it } from "node:test";
 import { brotliCompressSync, deflateSync, gzipSync } from "node:zlib";
+import type { ChatModel, ChatRequest } from "../../core/model.ts";
 import { cachedFetch } from "./cached-fetch.ts";
 import { cleanUrl, crawlPage } from "./crawl-page.ts";
 import { pageFetcher } from "./fetch-page.ts";
 import { parseRobots, politeFetch } from "./polite-fetch.ts";
+import { summarisePage } from "./summarise-page.ts";
 
 type Answer = (request: IncomingMessage, response: ServerResponse) => void;
 
@@ -167,6 +169,26 @@ describe("crawlPage", () => {
     const call = Promise.resolve(tool.execute({ urls: [`${base}/silent`] }, { signal: controller.signal }));
     controller.abort();
     await assert.rejects(call, { name: "AbortError" });
+  });
+
+  it("summarises with the question and the thought in mind, once per page and goal", async () => {
+    const asked: ChatRequest[] = [];
+    const model: ChatModel = {
+      name: "reader",
+      async chat(request) {
+        asked.push(request);
+        const usage = { promptTokens: 0, completionTokens: 0 };
+        return { text: `reply ${asked.length}`, toolCalls: [], finish: "stop", usage };
+      },
+    };
+    const tool = crawlPage({ fetchPage: fetcher.fetchPage, summarise: summarisePage({ model }) });
+    const context = { signal, question: "Where is it?", thought: "The second page may tell." };
+    const call = async () => tool.execute({ urls: [`${base}/html`] }, context);
+    assert.equal(await call(), `Page 1 [${base}/html] Summary:\nreply 2`);
+    assert.match(asked[0]!.messages[0]!.content, /The second page may tell/);
+    assert.match(asked[1]!.messages[0]!.content, /Where is it\?[\s\S]*reply 1[\s\S]*One & two/);
+    assert.equal(await call(), `Page 1 [${base}/html] Summary:\nreply 2`);
+    assert.equal(asked.length, 2);
   });
 
   const pdf = "/usr/share/doc/shared-mime-info/shared-mime-info-spec.pdf";

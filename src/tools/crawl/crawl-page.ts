@@ -1,4 +1,4 @@
-/** The crawl_page tool: reads web pages, several at once, and gives their text. */
+/** The crawl_page tool: reads web pages, several at once, and gives their text or a summary that follows the question. */
 
 import { z } from "zod";
 import { addressAlone } from "../../base/text/address-alone.ts";
@@ -6,6 +6,7 @@ import { isAbort, messageOf, ToolError } from "../../core/errors.ts";
 import { defineTool, type Tool, type ToolContext } from "../../core/tool.ts";
 import { cachingExtractor, type ExtractPage } from "./extract-page.ts";
 import type { FetchPage } from "./fetch-page.ts";
+import type { SummarisePage } from "./summarise-page.ts";
 
 const input = z.object({ urls: z.array(z.string().min(1)).min(1) });
 
@@ -14,6 +15,8 @@ export interface CrawlPageOptions {
   fetchPage: FetchPage;
   /** @internal */
   extract?: ExtractPage;
+  /** Reads each page with the question in mind instead of giving its text. @internal */
+  summarise?: SummarisePage;
   /** Why an address may not be read (a benchmark's answers), or undefined. */
   refusal?: (url: string) => string | undefined;
   maxCharacters?: number;
@@ -38,7 +41,8 @@ export function crawlPage(options: CrawlPageOptions): Tool<z.infer<typeof input>
       if (read.every((page) => !page.ok)) {
         throw new ToolError("crawl_page", read.map((page) => `${page.url} ${page.text}`).join("\n"));
       }
-      const pages = read.map((page, index) => `Page ${index + 1} [${page.url}]\n${page.text}`);
+      const heading = options.summarise ? " Summary:" : "";
+      const pages = read.map((page, index) => `Page ${index + 1} [${page.url}]${page.ok ? heading : ""}\n${page.text}`);
       if (wanted.length > maxUrls) pages.push(`(${wanted.length - maxUrls} more addresses were not read.)`);
       return pages.join("\n\n");
     },
@@ -63,6 +67,9 @@ async function readOne(
     if (fetched.status >= 400) return inaccessible(`HTTP ${fetched.status}`);
     const { title, text } = await extract(fetched);
     if (text === "") return inaccessible("the page holds no text");
+    if (options.summarise) {
+      return { url, ok: true, text: await options.summarise({ url: fetched.url, title, text }, context) };
+    }
     const headed = title && !text.startsWith("# ") ? `# ${title}\n\n${text}` : text;
     const cut = headed.length - maxCharacters;
     return { url, ok: true, text: cut > 0 ? `${headed.slice(0, maxCharacters)}\n[… ${cut} more characters]` : headed };
