@@ -24,9 +24,8 @@ describe("bench/learning/whole-paper.ts", () => {
     assert.match(played("code"), /held-out instances, 2 tasks: greedy [\s\S]+instances, greedy: -?\d.+ points \[/);
   });
 
-  it("does the same for calls side by side, for checks and for unseen tools", () => {
+  it("does the same for calls side by side and for unseen tools", () => {
     assert.match(played("parallel"), /rounds per success/);
-    assert.match(played("check"), /area under the curve [\s\S]+check against majority of four: /);
     assert.match(played("tools"), /unseen names, announced: .+ of 2/);
   });
 });

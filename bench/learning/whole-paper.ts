@@ -3,7 +3,7 @@
  * printed. What a stage has written is not made again, so a run that was stopped continues.
  *
  *   node bench/learning/whole-paper.ts code [folder] [--seeds 1,2,3]      programs judged by tests: SFT, RL and what RL is compared with
- *   node bench/learning/whole-paper.ts parallel | check | tools           calls side by side, a check that checks, tools that the model never saw
+ *   node bench/learning/whole-paper.ts parallel | tools                   calls side by side, tools that the model never saw
  *
  * `--toy` runs everything in a few seconds and teaches nothing.
  */
@@ -20,7 +20,7 @@ const [part = "code", folder = join(".coa", "whole-paper", part)] = positionals;
 const seeds = values.seeds.split(",");
 mkdirSync(folder, { recursive: true });
 
-const parts: Record<string, () => void> = { code, parallel, check, tools };
+const parts: Record<string, () => void> = { code, parallel, tools };
 if (!parts[part]) throw new Error(`one of ${Object.keys(parts).join(", ")}, not "${part}"`);
 parts[part]();
 
@@ -90,12 +90,6 @@ function parallel(): void {
   const long = { chains: of(6000, 4), rate: "1.2e-3", count: of(300, 2), steps: of(1600, 1) };
   const further = { ...how, ...long, start: first.save };
   stage("parallel-calls", null, ...flags({ table: students("parallel-calls", ["--start-as-control"], further) }));
-}
-
-function check(): void {
-  const ownChains = { rollouts: of(1800, 12), "check-steps": of(620, 1) };
-  const how = { steps: of(150, 1), chains: of(1000, 4), rate: "1e-3", count: of(100, 2), ...ownChains };
-  stage("check-scores", null, "table", students("check-scores", ["student"], how));
 }
 
 function tools(): void {

@@ -16,8 +16,6 @@ export interface Entity {
   kind: Kind;
   name: string;
   facts: { relation: RelationName; value: string; to?: Entity }[];
-  /** Why its page can't be trusted, in the words of the page; worlds made here have no such page. */
-  doubt?: string;
 }
 
 export interface World {

@@ -21,8 +21,6 @@ export interface LabRunOptions {
   imperfect?: number;
   /** The team sends several workers at the same time. */
   wide?: boolean;
-  /** What is done to a world before it is asked about. */
-  change?: (world: World) => World;
   signal?: AbortSignal;
 }
 
@@ -38,8 +36,7 @@ export function trainingWorld(options: Pick<LabRunOptions, "seed" | "pages">, nu
 }
 
 export async function* labRuns(options: LabRunOptions, number: number): AsyncGenerator<{ task: Task; run: TeamRun }> {
-  const { change = (world) => world } = options;
-  const world = change(trainingWorld(options, number));
+  const world = trainingWorld(options, number);
   const tools = memoryLabTools(world);
   const roles = scriptedSpecialists({ imperfect: options.imperfect ?? 0, seed: options.seed, wide: options.wide });
   for (const task of worldTasks(world, {

@@ -8,7 +8,7 @@
 import { seededRandom } from "../base/work/random.ts";
 import type { Segment, Trajectory } from "../core/trajectory.ts";
 import { emptyUsage } from "../core/usage.ts";
-import type { Entity, World } from "./create-world.ts";
+import type { World } from "./create-world.ts";
 import { labProfile } from "./profile.ts";
 import { relations, relationsOf, statedKind } from "./relations.ts";
 import { pageSentences } from "./world-pages.ts";
@@ -28,33 +28,25 @@ export function readingExamples(world: World): Trajectory[] {
         : `no ${relation.name}, it is a ${statedKind(page)?.word}`;
       return [think(`read the ${relation.name}`), think(reply)];
     });
-    return aboutPages(`reading-${seed}-${variant}-${entity.page}`, [entity], [page], turns);
+    const id = `reading-${seed}-${variant}-${entity.page}`;
+    return {
+      version: 1,
+      id,
+      taskId: id,
+      profile: labProfile.name,
+      model: "reading-examples",
+      prompt: [{ role: "user", content: entity.name }],
+      segments: [{ tag: "observation", text: page, by: "tool" }, ...turns],
+      answer: null,
+      ending: { reason: "answered" },
+      violations: [],
+      usage: emptyUsage(),
+    };
   });
 }
 
-export function think(text: string): Segment {
+function think(text: string): Segment {
   return { tag: "think", text: ` ${text}`, by: "model" };
-}
-
-export function aboutPages(
-  id: string,
-  entities: readonly Entity[],
-  pages: readonly string[],
-  turns: readonly Segment[],
-): Trajectory {
-  return {
-    version: 1,
-    id,
-    taskId: id,
-    profile: labProfile.name,
-    model: "reading-examples",
-    prompt: [{ role: "user", content: entities.map(({ name }) => name).join(" and ") }],
-    segments: [...pages.map((text): Segment => ({ tag: "observation", text, by: "tool" })), ...turns],
-    answer: null,
-    ending: { reason: "answered" },
-    violations: [],
-    usage: emptyUsage(),
-  };
 }
 
 /** Whether a segment is the question of a reading example, which no model could foresee. */

@@ -127,15 +127,3 @@ export function statedKind(text: string): { subject: string; word: string; kind:
   const word = found[2]!;
   return { subject: found[1]!, word, kind: (kinds as readonly string[]).includes(word) ? (word as Kind) : "person" };
 }
-
-/** What a page says that can't be trusted, and how the team says it. */
-export const doubts = [
-  { sentence: "This page is out of date.", words: "out of date" },
-  { sentence: "Other pages contradict this.", words: "contradicted" },
-  { sentence: "This is another one of that name.", words: "about another one" },
-] as const;
-
-/** How a page says that it can't be trusted; null where it does not. */
-export function statedDoubt(text: string): string | null {
-  return doubts.find(({ sentence }) => text.includes(sentence))?.words ?? null;
-}

@@ -96,9 +96,8 @@ interface Walk {
   wrongPages: Set<string>;
   /** Pages with the title of the present subject, in the order of the search; null before the search. */
   pages: FoundPage[] | null;
-  /** The page the newest value came from, and whether it said that it can't be trusted. */
+  /** The page the newest value came from. */
   lastPage: string | null;
-  doubted: boolean;
 }
 
 interface Situation {
@@ -149,7 +148,7 @@ function subjectOf(walk: Walk): string {
 
 function readSituation(understood: Understood, happened: readonly TranscriptEvent[]): Situation {
   const walks = lookUpsOf(understood).map(
-    (lookUp): Walk => ({ lookUp, values: [], wrongPages: new Set(), pages: null, lastPage: null, doubted: false }),
+    (lookUp): Walk => ({ lookUp, values: [], wrongPages: new Set(), pages: null, lastPage: null }),
   );
   const situation: Situation = { walks, result: null, stuck: null };
   for (const event of happened) {
@@ -157,11 +156,9 @@ function readSituation(understood: Understood, happened: readonly TranscriptEven
       (event.type === "delegation" && walks.find((one) => isUnfinished(one) && isAbout(event.task, subjectOf(one)))) ||
       (walks.find(isUnfinished) ?? walks.at(-1));
     if (event.type === "rejection") {
-      const rejected = walks.find((one) => one.doubted && !isUnfinished(one)) ?? walk;
-      if (rejected?.lastPage) {
-        rejected.wrongPages.add(rejected.lastPage);
-        rejected.values.pop();
-        rejected.doubted = false;
+      if (walk?.lastPage) {
+        walk.wrongPages.add(walk.lastPage);
+        walk.values.pop();
       }
       situation.result = null;
     } else if (event.member === "reflector") {
@@ -181,7 +178,7 @@ function readReport(situation: Situation, walk: Walk, task: string, report: stri
     walk.pages = pagesTitled(report, subjectOf(walk));
     return;
   }
-  const [, value, doubt] = /^The .+? of .+? is (.+?)\.( The page is .+\.)?$/.exec(report) ?? [];
+  const value = /^The .+? of .+? is (.+?)\.$/.exec(report)?.[1];
   if (value === undefined) {
     walk.wrongPages.add(page);
     situation.stuck = report;
@@ -189,7 +186,6 @@ function readReport(situation: Situation, walk: Walk, task: string, report: stri
   }
   walk.values.push(value);
   walk.lastPage = page;
-  walk.doubted = doubt !== undefined;
   // The walk continues from another thing, which has to be searched for. A rejected last value leads back to these pages.
   if (walk.values.length < walk.lookUp.relations.length) {
     walk.pages = null;

@@ -2,7 +2,7 @@
 import type { Message } from "../core/message.ts";
 import type { ChatRequest } from "../core/model.ts";
 import { teamRequestIn } from "../language/team-moves.ts";
-import { relationNamed, statedDoubt, statedKind, statedValue } from "./relations.ts";
+import { relationNamed, statedKind, statedValue } from "./relations.ts";
 import type { Played } from "./scripted-specialists.ts";
 import { type Evidence, evidenceIn, newestReport, ownResults, ownTask, questionIn } from "./transcript.ts";
 import { bothValues, kindsAt, type LookUp, lookUpsOf, type Understood } from "./understand-question.ts";
@@ -61,9 +61,7 @@ export function scriptedReader({ messages }: ChatRequest): Played {
     };
   }
   const value = statedValue(page, relation);
-  const doubt = statedDoubt(page);
-  if (value !== null)
-    return { text: `The ${relation.name} of ${task[3]} is ${value}.${doubt ? ` The page is ${doubt}.` : ""}` };
+  if (value !== null) return { text: `The ${relation.name} of ${task[3]} is ${value}.` };
   const about = statedKind(page);
   const instead = about ? `it is a ${about.word}` : "it says nothing of use";
   return { text: `No ${relation.name} on this page: ${instead}.` };
@@ -153,83 +151,42 @@ function check(understood: Understood, evidence: readonly Evidence[], proposal: 
   if (understood.kind === "look-up") {
     const read = readAgain(understood.lookUp, pages);
     if (read.value !== null && read.value !== proposal) return { score: 1, reason: `the page says ${read.value}` };
-    if (read.value === null) return { score: 2, reason: read.reason };
-    return doubted([read], evidence) ?? { score: 4, reason: read.reason };
+    return { score: read.value === null ? 2 : 4, reason: read.reason };
   }
-  const parts = readParts(understood, pages);
-  if (parts.missing !== undefined) return { score: 2, reason: parts.missing };
-  const doubt = doubted(parts.read, evidence);
-  if (doubt && doubt.score < 3) return doubt;
+  const parts = lookUpsOf(understood).map((part) => readAgain(part, pages));
+  const lacking = parts.find(({ value }) => value === null);
+  if (lacking) return { score: 2, reason: lacking.reason };
+  const values = parts.map(({ value }) => value!);
   if (understood.kind === "both") {
-    const values = bothValues(parts.values);
-    if (values !== proposal) return { score: 1, reason: `the pages say ${values}` };
-    return doubt ?? { score: 4, reason: "both fit" };
+    const both = bothValues(values);
+    return both === proposal ? { score: 4, reason: "both fit" } : { score: 1, reason: `the pages say ${both}` };
   }
   const run = evidence.findLast((one) => one.tool === "code");
   if (!run) return { score: 1, reason: "nothing was computed" };
-  const expression =
-    understood.kind === "compute" ? understood.expression : parts.values.join(` ${understood.operator} `);
+  const expression = understood.kind === "compute" ? understood.expression : values.join(` ${understood.operator} `);
   const { code = "" } = JSON.parse(run.input) as { code?: string };
   if (code !== `print(${expression})`) return { score: 2, reason: "the numbers do not fit" };
   if (printedNumber(run.output) !== proposal) return { score: 1, reason: "not what was computed" };
-  return doubt ?? { score: 4, reason: "the numbers fit" };
-}
-
-/**
- * What to do with values from pages that can't be trusted: while a page of that title is unread the answer is not
- * accepted, and where it is the only one the score stays below the best.
- */
-function doubted(read: readonly ReadAgain[], evidence: readonly Evidence[]): Verdict | null {
-  const opened = evidence.filter((one) => one.tool === "crawl_page").map((one) => one.input);
-  const found = evidence.filter((one) => one.tool === "web_search").flatMap((one) => linksIn(one.output));
-  let worst: Verdict | null = null;
-  for (const { doubt, subject } of read) {
-    if (!doubt) continue;
-    const unread = found.some(
-      ({ title, url }) => title === subject && !opened.some((input) => input.includes(`"${url}"`)),
-    );
-    if (unread) return { score: 2, reason: `the page is ${doubt}: try another` };
-    worst = { score: 3, reason: `the only page is ${doubt}` };
-  }
-  return worst;
-}
-
-/** The values of all walks of a question, or why one of them is not known. */
-function readParts(understood: Understood, pages: readonly string[]) {
-  const read = lookUpsOf(understood).map((part) => readAgain(part, pages));
-  const missing = read.find(({ value }) => value === null)?.reason;
-  return { read, values: read.flatMap(({ value }) => value ?? []), missing };
-}
-
-interface ReadAgain {
-  value: string | null;
-  reason: string;
-  /** What the value was read of, and why its page can't be trusted. */
-  subject: string;
-  doubt: string | null;
+  return { score: 4, reason: "the numbers fit" };
 }
 
 /** Walks the pages again; a value of null means that some page was not about what it should be. */
-function readAgain(lookUp: LookUp, pages: readonly string[]): ReadAgain {
+function readAgain(lookUp: LookUp, pages: readonly string[]): { value: string | null; reason: string } {
   let subject = lookUp.entity;
   let reason = "no page was read";
-  let last: Pick<ReadAgain, "subject" | "doubt"> = { subject, doubt: null };
   for (const [step, name] of lookUp.relations.entries()) {
     const expected = kindsAt(lookUp, step);
     const relation = relationNamed(name)!;
     const about = pages
       .map((page) => ({ page, stated: statedKind(page) }))
       .filter(({ page, stated }) => stated?.subject === subject && statedValue(page, relation) !== null);
-    const fitting = about.filter(({ stated }) => expected.includes(stated!.kind));
-    const right = fitting.findLast(({ page }) => statedDoubt(page) === null) ?? fitting.at(-1);
+    const right = about.findLast(({ stated }) => expected.includes(stated!.kind));
     if (!right) {
       const wrong = about.at(-1)?.stated;
-      return { ...last, value: null, reason: wrong ? `${subject} is a ${wrong.word}: not a ${expected[0]}` : reason };
+      return { value: null, reason: wrong ? `${subject} is a ${wrong.word}: not a ${expected[0]}` : reason };
     }
-    // Only numbers are ever wrong on a page that can't be trusted.
-    last = { subject, doubt: typeof relation.value === "object" ? statedDoubt(right.page) : null };
     reason = `${subject} is a ${right.stated!.word}: fits`;
     subject = statedValue(right.page, relation)!;
   }
-  return { ...last, value: subject, reason };
+  return { value: subject, reason };
 }

@@ -24,8 +24,7 @@ export function pageSentences(world: World, entity: Entity): string[] {
     random.pick(relationNamed(fact.relation)!.phrasings).replace("{}", fact.value),
   );
   const opening = random.pick(openings[entity.kind]).replace("{}", entity.name);
-  const said = [random.pick(taglines), opening, ...random.shuffle(sentences)];
-  return entity.doubt ? [...said, entity.doubt] : said;
+  return [random.pick(taglines), opening, ...random.shuffle(sentences)];
 }
 
 /**
