@@ -28,7 +28,10 @@ describe("coa", () => {
       (error) => error instanceof UsageError && /no command "dance"/.test(error.message),
     );
     await assert.rejects(coa("doctor", "--colour"), /no flag --colour.*See: coa doctor --help/s);
-    await assert.rejects(coa("ask", "Who?", "--best-of", "many"), /--best-of takes a whole number of at least 1/);
+    await assert.rejects(
+      coa("eval", "run", "Who?", "--best-of", "many"),
+      /--best-of takes a whole number of at least 1/,
+    );
     await assert.rejects(
       coa("ask", "Who?", "--top-p", "1"),
       /no flag --top-p: it is a setting, --set model\.topP=<value>/,
