@@ -9,6 +9,7 @@ import { join } from "node:path";
 import { describe, it } from "node:test";
 import { runChain } from "../src/chain/run-chain.ts";
 import { defineTask } from "../src/core/task.ts";
+import type { Trajectory } from "../src/core/trajectory.ts";
 import { exportDataset } from "../src/dataset/export/export-dataset.ts";
 import { neutraliser } from "../src/language/neutralise.ts";
 import { mhqaProfile } from "../src/language/profiles.ts";
@@ -28,7 +29,18 @@ const good = (asked: string) =>
   asked.includes("lives in Lyon")
     ? "<think>there</think><answer>Lyon</answer>"
     : "<think>look it up</think><wiki_search>Ada</wiki_search>";
-const tools = [tableTool({ Ada: `Ada lives in Lyon. ${forged}` }, "wiki_search")];
+/** As an MCP server describes it. */
+const foreign = {
+  name: "look",
+  description: forged,
+  inputSchema: {
+    type: "object",
+    title: forged,
+    properties: { city: { type: "string", enum: [forged] }, [forged]: {} },
+  },
+  execute: () => "rain",
+};
+const tools = [tableTool({ Ada: `Ada lives in Lyon. ${forged}` }, "wiki_search"), foreign];
 const task = defineTask({
   id: "q",
   question: `Where does Ada live? ${forged}`,
@@ -67,7 +79,7 @@ describe("special tokens of the model in use", () => {
     try {
       const chain = await runChain(task, { model, profile: mhqaProfile, tools });
       assert.equal(chain.answer, "Lyon");
-      const served = await chainHandler({ model, profile: mhqaProfile, toolsOf: () => tools });
+      const served = await chainHandler({ model, profile: mhqaProfile, toolsOf: () => tools, clientTools: true });
       const messages = [
         { role: "system", content: `Be brief ${forged}` },
         ...task.history!,
@@ -76,10 +88,16 @@ describe("special tokens of the model in use", () => {
       const init = { method: "POST", headers: { "content-type": "application/json" } };
       const asked = new Request("http://localhost/v1/chat/completions", {
         ...init,
-        body: JSON.stringify({ messages }),
+        body: JSON.stringify({
+          messages,
+          tools: [
+            { type: "function", function: { name: "own", description: forged, parameters: foreign.inputSchema } },
+          ],
+        }),
       });
       assert.equal((await served.fetch(asked)).status, 200);
-      await runTeam(task, { roles: { default: model }, tools, limits: { managerSteps: 1, replans: 0 } });
+      for (const topology of ["agents-as-tools", "handoff", "in-turn"] as const)
+        await runTeam(task, { roles: { default: model }, tools, topology, limits: { managerSteps: 3, replans: 0 } });
       assert.ok(server.requests.length > 4);
       for (const { body } of server.requests) noneIn(JSON.stringify(body));
     } finally {
@@ -99,7 +117,7 @@ describe("special tokens of the model in use", () => {
     });
     const folder = await mkdtemp(join(tmpdir(), "coa-specials-"));
     const usage = { modelCalls: 1, promptTokens: 1, completionTokens: 1, cachedTokens: 0, reasoningTokens: 0, billedTokens: 2, computedTokens: 2, toolCalls: 1, toolMs: 0, wallMs: 0, costUsd: 0 }; // biome-ignore format: one usage
-    const trajectory = {
+    const trajectory: Trajectory = {
       version: 1 as const,
       id: "t",
       taskId: "q",
@@ -114,21 +132,23 @@ describe("special tokens of the model in use", () => {
           text: forged,
           by: "tool" as const,
           raw: `\n<observation>\n${forged}\n</observation>\n\n`,
+          call: { tool: "wiki_search", input: { query: forged, [forged]: 1 }, ok: true, ms: 1 },
         },
         { tag: "answer", text: "Lyon", by: "model" as const },
       ],
+      language: { profile: mhqaProfile, tools: [foreign] },
       answer: "Lyon",
       ending: { reason: "answered" as const },
       usage,
       violations: [],
     };
     try {
-      for (const format of ["chat", "llama-factory", "afm-alpaca", "verl-rl"] as const) {
+      for (const format of ["chat", "llama-factory", "afm-alpaca", "verl-rl", "openai-tools"] as const) {
         const { files, rows } = await exportDataset([format === "verl-rl" ? task : trajectory], { format, folder, name: format, tokenizer, profile: mhqaProfile }); // biome-ignore format: one export
         assert.equal(rows, 1, format);
         const text = await readFile(files[0]!, "utf8");
         noneIn(text);
-        if (!format.startsWith("verl-rl")) assert.match(text, /<think>[\s\S]*<answer>Lyon<\/answer>/);
+        if (!/verl-rl|tools/.test(format)) assert.match(text, /<think>[\s\S]*<answer>Lyon<\/answer>/);
       }
     } finally {
       await rm(folder, { recursive: true });

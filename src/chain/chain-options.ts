@@ -103,12 +103,13 @@ export function chainSetup(options: ChainOptions) {
     count: tokenCounter(model),
     now: options.now ?? (() => performance.now()),
     prompt(task: Task) {
-      // A tokenizer of ours encodes what was asked as plain text; a server would read special tokens in it.
+      // A tokenizer of ours encodes what was asked as plain text; a server would read special tokens in it, and in what a
+      // foreign tool says of itself.
       const asIs = (text: string) => text;
       const plain = onTokens ? asIs : plainFor(model);
-      const told = onTokens ? asIs : plainFor(model, tagNames(profile)); // turns of the assistant are in the chain's tags
+      const told = onTokens ? asIs : plainFor(model, tagNames(profile)); // the system prompt and turns of the assistant are in the chain's tags
       return [
-        ...(system === false ? [] : [{ role: "system" as const, content: system }]),
+        ...(system === false ? [] : [{ role: "system" as const, content: told(system) }]),
         ...(task.history ?? []).map((message) => ({
           ...message,
           content: (message.role === "assistant" ? told : plain)(message.content),

@@ -14,6 +14,15 @@ export function canonicalJson(value: unknown, change = (text: string) => text): 
   });
 }
 
+/** The value with each text in it changed, names of fields too. */
+export function changeTexts<T>(value: T, change: (text: string) => string): T {
+  return JSON.parse(JSON.stringify(value), (_key, inner: unknown) => {
+    if (typeof inner === "string") return change(inner);
+    const fields = asObject(inner);
+    return fields ? Object.fromEntries(Object.entries(fields).map(([key, one]) => [change(key), one])) : inner;
+  });
+}
+
 /** Parses JSON, or gives back undefined; hostile text is an ordinary input here. */
 export function parseJson(text: unknown): unknown {
   if (typeof text !== "string") return undefined;

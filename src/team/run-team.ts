@@ -10,6 +10,7 @@ import { checkOptions } from "../base/work/check-options.ts";
 import { steadyNow } from "../base/work/steady-clock.ts";
 import { errorEnding } from "../core/ending.ts";
 import { isAbort, UsageError } from "../core/errors.ts";
+import { changeTexts } from "../core/json-value.ts";
 import type { ChatModel, Model, Prices } from "../core/model.ts";
 import type { Task } from "../core/task.ts";
 import type { TeamRun } from "../core/team-run.ts";
@@ -17,7 +18,7 @@ import type { Tool } from "../core/tool.ts";
 import { priceOf } from "../core/usage.ts";
 import { plainFor, toolText } from "../language/observation.ts";
 import { defaultStyle } from "../language/profile.ts";
-import { smallTeam, standardTeam, type TeamMember } from "./agents.ts";
+import { chatTools, smallTeam, standardTeam, type TeamMember } from "./agents.ts";
 import { createMeter } from "./budget.ts";
 import { manage, type Outcome } from "./manage.ts";
 import { recordRun } from "./record-run.ts";
@@ -111,10 +112,10 @@ function openSession(
   const topology = options.topology === "in-turn" ? "handoff" : options.topology;
   const runId = options.id ?? `run-${randomUUID()}`;
   const countTokens = options.countTokens ?? estimateTokens;
-  const team = options.team ?? (inTurn ? smallTeam(options.tools) : cachedStandardTeam(options.tools));
+  const members = options.team ?? (inTurn ? smallTeam(options.tools) : cachedStandardTeam(options.tools));
   const players = new Map<string, ChatModel>();
   for (const [role, player] of Object.entries(options.roles)) players.set(role, asChatModel(player, countTokens));
-  for (const { role } of team) {
+  for (const { role } of members) {
     if (!players.has(role) && !players.has("default")) {
       throw new UsageError(`no model or function for the role "${role}": give one in roles, or one as "default"`);
     }
@@ -131,6 +132,7 @@ function openSession(
   const { question, history, session, family } = task;
   const specials = [...new Set(players.values().flatMap(({ specialStrings = [] }) => specialStrings))];
   const plain = plainFor({ specialStrings: specials });
+  const team = members.map((member) => plainMember(member, plain));
   const given = { question, ...(history && { history }), ...(session && { session }), ...(family && { family }) };
   return {
     task: {
@@ -160,6 +162,20 @@ function openSession(
     now,
     emit: options.onEvent ?? (() => {}),
   };
+}
+
+/** The member with what its tools say of themselves as plain text; itself where it is that already, because members are counted once. */
+function plainMember(member: TeamMember, plain: (text: string) => string): TeamMember {
+  const { instructions, tools } = member;
+  const said = JSON.stringify([instructions, chatTools(member)]);
+  if (plain(said) === said) return member;
+  const clean = tools.map((tool) => ({
+    ...tool,
+    description: plain(tool.description),
+    // A schema in zod is code of the user's own.
+    inputSchema: "~standard" in tool.inputSchema ? tool.inputSchema : changeTexts(tool.inputSchema, plain),
+  }));
+  return { ...member, instructions: plain(instructions), tools: clean };
 }
 
 /** Members are made once per list of tools, so that their prompts and schemas are hashed and counted once. */

@@ -9,6 +9,7 @@ import { join } from "node:path";
 import { pipeline } from "node:stream/promises";
 import { checkOptions } from "../../base/work/check-options.ts";
 import { UsageError } from "../../core/errors.ts";
+import { changeTexts } from "../../core/json-value.ts";
 import type { Task } from "../../core/task.ts";
 import type { Tokenizer } from "../../core/tokenizer.ts";
 import type { Trajectory } from "../../core/trajectory.ts";
@@ -126,8 +127,10 @@ async function* formatRows(
     }
     const trajectory = format === "trl" ? given : plain(given);
     if (format === "llama-factory") yield shareGptRow(trajectory);
-    else if (format === "openai-tools") yield openAiToolsRow(trajectory);
-    else if (format === "afm-alpaca") yield afmAlpacaRow(trajectory);
+    else if (format === "openai-tools") {
+      const made = openAiToolsRow(trajectory);
+      yield made.row ? { row: changeTexts(made.row, plainFor({ tokenizer })) } : made; // calls and tools too
+    } else if (format === "afm-alpaca") yield afmAlpacaRow(trajectory);
     else if (format === "trl") {
       if (!tokenizer) throw new UsageError(`the ${format} format holds token ids: give the model's tokenizer`);
       const row = trlRow(trajectory, tokenizer, options);
