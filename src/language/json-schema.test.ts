@@ -118,6 +118,20 @@ describe("formats, patterns and references to itself", () => {
 
   it("take no longer than their time", () => {
     const slow = { type: "object", properties: { a: { type: "string", pattern: "^(a+)+$" } }, required: ["a"] };
-    assert.match(problem(slow, { a: `${"a".repeat(60)}!` }) ?? "", /could not be matched .* in time/);
+    const text = `${"a".repeat(60)}!`;
+    assert.match(problem(slow, { a: text }) ?? "", /could not be checked in time/);
+    const list = { type: "object", properties: { a: { type: "array", items: slow.properties.a } }, required: ["a"] };
+    assert.match(problem(list, { a: Array(1000).fill(text) }) ?? "", /could not be checked in time/);
+    // Both choices are tried at each level.
+    const next = { type: "object", properties: { a: { $ref: "#/$defs/one" } }, required: ["a"] };
+    const choices = { $ref: "#/$defs/one", $defs: { one: { anyOf: [next, next, { type: "null" }] } } };
+    const deep = (count: number): unknown => (count === 0 ? 7 : { a: deep(count - 1) });
+    assert.match(problem(choices, deep(60)) ?? "", /could not be checked in time/);
+  });
+
+  it("that lead back to themselves without a step into the value are refused", () => {
+    const round = { a: { $ref: "#/$defs/b" }, b: { anyOf: [{ type: "string" }, { $ref: "#/$defs/a" }] } };
+    for (const schema of [{ $ref: "#" }, { anyOf: [{ $ref: "#" }] }, { $ref: "#/$defs/a", $defs: round }, { type: "object", properties: { x: { $ref: "#/$defs/b" } }, $defs: round }])
+      assert.throws(() => plainSchema(schema), /leads back to itself/); // biome-ignore format: one list
   });
 });
