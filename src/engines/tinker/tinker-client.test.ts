@@ -132,6 +132,28 @@ describe("submitting to a Tinker server", () => {
     });
   });
 
+  it("sends its key to the server alone, not to where the server sends it", async () => {
+    const keys: [place: string, key: unknown][] = [];
+    const store = await listen(async ({ header }, reply) => {
+      keys.push(["store", header("x-api-key")]);
+      reply.send(200, "archive", {});
+    });
+    const server = await listen(async ({ url, header }, reply) => {
+      keys.push([url.split("/").at(-1)!, header("x-api-key")]);
+      if (url.endsWith("/download")) return reply.send(200, "archive", {});
+      reply.send(302, "", { location: url.endsWith("/near") ? "/download" : `${store.origin}/signed` });
+    });
+    const client = tinkerClient({ baseURL: server.origin, apiKey: "secret" });
+    try {
+      for (const path of ["near", "far"]) assert.equal(Buffer.from(await client.download(path)).toString(), "archive");
+      assert.deepEqual(keys, [["near", "secret"], ["download", "secret"], ["far", "secret"], ["store", undefined]]); // biome-ignore format: one list
+    } finally {
+      await client.close();
+      await server.close();
+      await store.close();
+    }
+  });
+
   it("gives up after its tries", async () => {
     await scripted({}, async (client, seen) => {
       await assert.rejects(client.submit("optim_step", {}), /HTTP 500/);

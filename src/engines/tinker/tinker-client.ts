@@ -62,13 +62,13 @@ export function tinkerClient(options: TinkerClientOptions) {
     throw new CoaError("usage", `"${options.baseURL}" is not the address of a server, such as http://127.0.0.1:8000`);
   const root = `${options.baseURL.replace(/\/+$/, "")}/api/v1/`;
   const apiKey = options.apiKey ?? process.env["TINKER_API_KEY"];
-  const http = httpClient({
+  const limits = {
     boundary: "engine",
     maxBytes: 2 ** 32, // weights are fetched whole
     stallMs: 330_000, // SkyRL holds a question for 300 s
     connections: 1024,
-    ...(apiKey ? { headers: { "x-api-key": apiKey } } : {}),
-  });
+  } as const;
+  const http = httpClient({ ...limits, ...(apiKey ? { headers: { "x-api-key": apiKey } } : {}) });
   let samplingPause: Promise<void> | null = null;
   let lastQueue = "active";
   /** The server has answered at least once; one that never did is more likely not there than busy. */
@@ -200,7 +200,11 @@ export function tinkerClient(options: TinkerClientOptions) {
       const location = first.status >= 300 ? first.header("location") : undefined;
       if (!location) return first.bytes();
       await first.bytes();
-      return (await http.send("GET", new URL(location, root).href, undefined, { signal })).bytes();
+      const place = new URL(location, root);
+      if (place.origin === new URL(root).origin)
+        return (await http.send("GET", place.href, undefined, { signal })).bytes();
+      const elsewhere = httpClient(limits); // which does not have our key
+      return (await elsewhere.send("GET", place.href, undefined, { signal })).bytes().finally(elsewhere.close);
     },
     close: (): Promise<void> => http.close(),
   };
