@@ -22,6 +22,8 @@ describe("SECURITY.md", () => {
       ["one text in a tokenizer from elsewhere", `${tokens.ms / 1000} s`],
       ["function tools of a request, and tools that its conversation calls", String(most.tools)],
       ["messages of an MCP batch", String(most.batch)],
+      ["passages of one request to `/retrieve`, over all its queries", most.passages.toLocaleString("en-US")],
+      ["samples of one request to `serve trainer`, and strings that stop it", most.samples.toLocaleString("en-US")],
     ]; // biome-ignore format: one line a limit
     for (const [name, ...numbers] of stated) {
       const row = page.split("\n").find((one) => one.startsWith(`| ${name} |`));

@@ -37,6 +37,10 @@ export const most = {
   tools: 512,
   /** Calls in one batch of the Model Context Protocol. */
   batch: 64,
+  /** Samples of one request to a training server. */
+  samples: 1024,
+  /** Passages that one request to a retrieval server may ask for, over all its queries. */
+  passages: 100_000,
   /** Bytes of all requests that a server holds at a time. */
   heldBytes: 2 ** 30,
 } as const;

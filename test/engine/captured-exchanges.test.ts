@@ -25,7 +25,7 @@ after(() => server.close());
 const ids = new Map([["coa/lab-2m", "coa/test"]]);
 
 /** Sends a captured request with our ids; `change` replaces fields of its body. */
-async function ask(name: string, change: Record<string, unknown> = {}) {
+async function ask(name: string, change: Record<string, unknown> = {}, status = captured(name).response.status) {
   const { request, response } = captured(name);
   const renamed = (text: string) => [...ids].reduce((now, [theirs, own]) => now.replaceAll(theirs, own), text);
   const body = request.bodyBase64
@@ -38,7 +38,7 @@ async function ask(name: string, change: Record<string, unknown> = {}) {
     ...(body === undefined ? {} : { body }),
   });
   const said = (await answer.json().catch(() => ({}))) as Record<string, unknown>;
-  assert.equal(answer.status, response.status, `${name}: ${JSON.stringify(said)}`);
+  assert.equal(answer.status, status, `${name}: ${JSON.stringify(said)}`);
   return { said, expected: response.body ?? {} };
 }
 
@@ -106,6 +106,11 @@ describe("our training server and captured exchanges", () => {
     const { sampling_session_id } = await carriedOut("save-weights-for-sampler-ephemeral", { seq_id: 5 });
     ids.set("sampling_00000001", String(sampling_session_id));
     await ask("asample-without-max-tokens-400");
+    // Few bytes that ask for more than there is memory or time for.
+    const { sampling_params: params } = captured("asample").request.body as { sampling_params: object };
+    const stop = Array.from({ length: 100_000 }, (_, at) => `${at}`);
+    for (const change of [{ num_samples: 1e9 }, { sampling_params: { ...params, stop } }])
+      await ask("asample", change, 422);
     await carriedOut("asample");
     // Newer clients name each sample by what the promise carries.
     const { said: promise } = await ask("asample");

@@ -6,6 +6,7 @@
 
 import { fingerprint } from "../../core/fingerprint.ts";
 import { asArray, asObject, canonicalJson, type Json } from "../../core/json-value.ts";
+import { printable } from "../../core/printable.ts";
 import { type ReadOptions, readJsonl } from "./read-jsonl.ts";
 
 /** Fields of a request that repeat from call to call. */
@@ -95,7 +96,7 @@ export function fillParts(call: Json, partValue: (part: string) => unknown): str
 export function tellMissing(file: string, part: string, { onBad }: ReadOptions): void {
   const message = `a call refers to part ${part}, which was never written: the call is left out`;
   if (typeof onBad === "function") onBad({ file, line: 0, kind: "torn", message });
-  else process.emitWarning(`${file}: ${message}`);
+  else process.emitWarning(printable(`${file}: ${message}`));
 }
 
 export interface Replay<Call> {

@@ -7,6 +7,7 @@
 import { AsyncLocalStorage } from "node:async_hooks";
 import type { z } from "zod";
 import { CoaError } from "../../core/errors.ts";
+import { printable } from "../../core/printable.ts";
 import { fileLines, type Line } from "./lines.ts";
 
 export interface BadLine {
@@ -70,7 +71,7 @@ export async function* readJsonLines<T = unknown>(
       }
       const bad: BadLine = { file, line, kind: "torn", message: `the line is cut off after ${text.length} characters` };
       if (settings.onTorn) settings.onTorn(bad);
-      else if (complete) process.emitWarning(`skipped ${file}:${line}: ${bad.message}`);
+      else if (complete) process.emitWarning(printable(`skipped ${file}:${line}: ${bad.message}`));
       continue;
     }
     if (!schema) {

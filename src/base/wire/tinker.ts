@@ -4,6 +4,7 @@
  * here. Where the SDK speaks protobuf, tinker-protobuf.ts writes the same values in bytes.
  */
 import { z } from "zod";
+import { most } from "../../core/budget.ts";
 import type { Example, LossSpec, OptimizerStep, Sample } from "../../core/engine.ts";
 import { CoaError } from "../../core/errors.ts";
 
@@ -153,7 +154,7 @@ export const sampleRequestSchema = z.object({
   base_model: z.string().nullish(),
   model_path: z.string().nullish(),
   seq_id: z.number().nullish(),
-  num_samples: z.number().int().min(1).default(1),
+  num_samples: z.number().int().min(1).max(most.samples).default(1),
   prompt: modelInputSchema,
   sampling_params: z.object({
     max_tokens: z.number().int().min(1).nullish(),
@@ -161,7 +162,7 @@ export const sampleRequestSchema = z.object({
     temperature: z.number().min(0).default(1),
     top_k: z.number().int().default(-1),
     top_p: z.number().gt(0).max(1).default(1),
-    stop: z.union([z.array(z.number().int()), z.array(z.string()), z.string()]).nullish(),
+    stop: z.union([z.array(z.number().int()).max(1000), z.array(z.string()).max(64), z.string()]).nullish(),
   }),
   prompt_logprobs: z.boolean().nullish(),
   topk_prompt_logprobs: z.number().nullish(),

@@ -5,6 +5,8 @@
 
 import { z } from "zod";
 import { type Route, withBody } from "../../base/http/guard.ts";
+import { Refusal } from "../../base/http/refusal.ts";
+import { most } from "../../core/budget.ts";
 import type { Hit } from "./build-index.ts";
 
 const requestSchema = z.object({
@@ -23,6 +25,8 @@ export interface Searchable {
 export function retrieveRoute(index: Searchable, options: { topk?: number } = {}): Route {
   return withBody(requestSchema, async ({ queries, return_scores, topk }) => {
     const k = topk ?? options.topk ?? 3;
+    if (queries.length * k > most.passages)
+      throw new Refusal(400, `${queries.length} queries of ${k} passages: at most ${most.passages} passages are given`);
     const found = index.searchAll
       ? await index.searchAll(queries, k)
       : await Promise.all(queries.map(async (query) => index.search(query, k)));
