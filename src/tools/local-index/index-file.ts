@@ -16,7 +16,7 @@ import { type Postings, postingsSearcher } from "./postings.ts";
 import { type IndexOptions, postingsBuilder } from "./postings-builder.ts";
 import { findTerm, packTerms, type TermTable } from "./term-table.ts";
 
-const formatVersion = 2;
+const formatVersion = 3;
 
 const sections = {
   offsets: Uint32Array,
