@@ -3,6 +3,7 @@
  * something in between that only carries the tree. Each trace format maps its spans to this.
  */
 import type { ToolDefinition } from "../base/wire/wire-api.ts";
+import { asString, asText, defined } from "../core/json-value.ts";
 import type { RecordedCall } from "./recorded-call.ts";
 
 export interface TraceSpan {
@@ -29,9 +30,25 @@ export interface TraceSpan {
   cut?: string;
 }
 
-/** The conversation a trace names, where it does. */
-export function sessionOf(value: unknown): { session?: string } {
-  return typeof value === "string" && value !== "" ? { session: value } : {};
+/** A span as every format has it, its kind not known yet; what is undefined is left out. */
+export function plainSpan(
+  known: Pick<TraceSpan, "id" | "traceId" | "name"> & Partial<Record<keyof TraceSpan, unknown>>,
+): TraceSpan {
+  const { parentId, session } = known;
+  const given = { ...known, parentId: parentId || undefined, session: asString(session) || undefined };
+  return { kind: "other", startedAt: 0, ...(defined(given) as typeof known) } as TraceSpan;
+}
+
+/** A tool call as a span tells of it; what it does not tell is left out. */
+export function toolOf(
+  name: unknown,
+  callId: unknown,
+  input: unknown,
+  result: unknown,
+): NonNullable<TraceSpan["tool"]> {
+  const text = (value: unknown) => (value === undefined || value === null ? undefined : asText(value));
+  const told = { callId: asString(callId) || undefined, arguments: text(input), result: text(result) };
+  return { name: asText(name), ...defined(told) };
 }
 
 const maxAncestors = 2000;

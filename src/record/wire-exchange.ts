@@ -24,7 +24,7 @@ export const agentHintSchema = z.object({
   handoffFrom: z.string().optional(),
 });
 
-const exchangeSchema = z.object({
+export const wireExchangeSchema = z.object({
   version: z.literal(1),
   id: z.string(),
   recorder: z.enum(["proxy", "preload"]).optional(),
@@ -52,13 +52,7 @@ const exchangeSchema = z.object({
   /** The answer was larger than the recorder keeps. */
   truncated: z.boolean().optional(),
 });
-export type WireExchange = z.infer<typeof exchangeSchema>;
-
-/** One exchange of a log; older logs call the recorder a door. */
-export const wireExchangeSchema = z.preprocess((value) => {
-  const { door, ...rest } = asObject(value) ?? {};
-  return door === undefined ? value : { recorder: door, ...rest };
-}, exchangeSchema);
+export type WireExchange = z.infer<typeof wireExchangeSchema>;
 
 /** Under which path a recorder inside a process tells what a framework gave back. */
 export const givenPath = "/coa/given";

@@ -3,7 +3,7 @@
 import { cutText } from "../../base/text/cut-text.ts";
 import { readTools } from "../../base/wire/openai-chat.ts";
 import { asArray, asNumber, asObject, asString, asText, objectsOf } from "../../core/json-value.ts";
-import { sessionOf, type TraceSpan } from "../trace-span.ts";
+import { plainSpan, type TraceSpan, toolOf } from "../trace-span.ts";
 import { endAndLosses, readPartMessages, replyOf } from "./genai-messages.ts";
 import { readLangChainMessage } from "./langchain.ts";
 import { timeOf } from "./langsmith.ts";
@@ -19,7 +19,8 @@ export function langfuseToSpans(traces: readonly Json[]): TraceSpan[] {
       const score = asNumber(one["value"]);
       return score === undefined ? [] : [{ name: asString(one["name"]) ?? "score", score }];
     });
-    const more = { ...sessionOf(raw["sessionId"]), ...(feedback.length > 0 && { feedback }) };
+    const session = asString(raw["sessionId"]);
+    const more = { ...(session && { session }), ...(feedback.length > 0 && { feedback }) };
     return spans.map((span, index) => (index === 0 ? { ...span, ...more } : span));
   });
 }
@@ -33,38 +34,19 @@ function spanOf(raw: Json, traceId: string): TraceSpan[] {
   const id = asString(raw["id"]);
   const type = asString(raw["type"])?.toUpperCase();
   if (!id || !type) return [];
-  const parentId = asString(raw["parentObservationId"]);
-  const endedAt = timeOf(raw["endTime"]);
-  const failed = raw["level"] === "ERROR" ? (asString(raw["statusMessage"]) ?? "failed") : undefined;
-  const base: TraceSpan = {
-    id,
-    traceId,
-    name: asString(raw["name"]) ?? "",
-    kind: "other",
-    startedAt: timeOf(raw["startTime"]) ?? 0,
-    ...(parentId && { parentId }),
-    ...(endedAt !== undefined && { endedAt }),
-    ...(failed !== undefined && { error: failed }),
-  };
+  const base = plainSpan({
+    ...{ id, traceId, name: asString(raw["name"]) ?? "", parentId: asString(raw["parentObservationId"]) },
+    ...{ startedAt: timeOf(raw["startTime"]), endedAt: timeOf(raw["endTime"]) },
+    error: raw["level"] === "ERROR" ? (asString(raw["statusMessage"]) ?? "failed") : undefined,
+  });
   const cut = ["input", "output"].map((key) => typeof raw[key] === "string" && cutText(raw[key])).find(Boolean);
   if (type === "AGENT") return [{ ...base, kind: "agent", agent: { name: base.name } }];
   if (type === "GENERATION") return [{ ...base, kind: "model", call: callOf(raw), ...(cut && { cut: String(cut) }) }];
   if (type === "TOOL") {
     const metadata = asObject(raw["metadata"]) ?? {};
-    const callId = asString(metadata["tool_call_id"]) ?? asString(metadata["toolCallId"]);
-    return [
-      {
-        ...base,
-        kind: "tool",
-        tool: {
-          name: base.name,
-          arguments: asText(raw["input"]),
-          ...(callId && { callId }),
-          ...(raw["output"] !== undefined && raw["output"] !== null && { result: asText(raw["output"]) }),
-        },
-        ...(cut && { cut: String(cut) }),
-      },
-    ];
+    const callId = metadata["tool_call_id"] ?? metadata["toolCallId"];
+    const tool = toolOf(base.name, callId, raw["input"] ?? "", raw["output"]);
+    return [{ ...base, kind: "tool", tool, ...(cut && { cut: String(cut) }) }];
   }
   return [base];
 }

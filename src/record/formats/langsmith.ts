@@ -4,7 +4,7 @@ import { cutText } from "../../base/text/cut-text.ts";
 import { readTools } from "../../base/wire/openai-chat.ts";
 import { CoaError } from "../../core/errors.ts";
 import { asArray, asNumber, asObject, asString } from "../../core/json-value.ts";
-import { sessionOf, type TraceSpan } from "../trace-span.ts";
+import { plainSpan, type TraceSpan, toolOf } from "../trace-span.ts";
 import {
   isAgentChain,
   langChainLosses,
@@ -50,39 +50,23 @@ export function langSmithToSpans(given: readonly Json[]): TraceSpan[] {
     const extra = asObject(run["extra"]) ?? {};
     const metadata = asObject(extra["metadata"]) ?? {};
     const name = asString(run["name"]) ?? "";
-    const parentId = asString(run["parent_run_id"]);
-    const endedAt = timeOf(run["end_time"]);
-    const error = asString(run["error"]);
-    const base: TraceSpan = {
-      id: run["id"] as string,
-      traceId: asString(run["trace_id"]) ?? (run["id"] as string),
-      name,
-      kind: "other",
-      startedAt: timeOf(run["start_time"]) ?? 0,
-      ...(parentId && { parentId }),
-      ...(endedAt !== undefined && { endedAt }),
-      ...(error && { error: error.slice(0, 2000) }),
-      ...sessionOf(metadata["session_id"] ?? metadata["thread_id"] ?? metadata["conversation_id"]),
+    const id = run["id"] as string;
+    const base = plainSpan({
+      ...{ id, traceId: asString(run["trace_id"]) ?? id, name, parentId: asString(run["parent_run_id"]) },
+      ...{ startedAt: timeOf(run["start_time"]), endedAt: timeOf(run["end_time"]) },
+      error: asString(run["error"])?.slice(0, 2000) || undefined,
+      session: metadata["session_id"] ?? metadata["thread_id"] ?? metadata["conversation_id"],
       ...feedbackOf(run["feedback_stats"]),
-    };
+    });
     if (run["run_type"] === "llm")
       return { ...base, kind: "model", call: llmCall(run, extra, metadata), ...cutOf(run) };
     if (run["run_type"] === "tool") {
       const { callId, result, error: failed } = readLangChainToolOutput(run["outputs"]);
       const inputs = asObject(run["inputs"]) ?? {};
       const only = asString(inputs["input"]);
-      return {
-        ...base,
-        kind: "tool",
-        tool: {
-          name,
-          arguments: only !== undefined && Object.keys(inputs).length === 1 ? only : JSON.stringify(inputs),
-          ...(callId && { callId }),
-          ...(result !== undefined && { result }),
-        },
-        ...(failed !== undefined && { error: failed }),
-        ...cutOf(run),
-      };
+      const given = only !== undefined && Object.keys(inputs).length === 1 ? only : JSON.stringify(inputs);
+      const tool = toolOf(name, callId, given, result);
+      return { ...base, kind: "tool", tool, ...(failed !== undefined && { error: failed }), ...cutOf(run) };
     }
     if (run["run_type"] === "chain" && isAgentChain(name, metadata)) return { ...base, kind: "agent", agent: { name } };
     return base;

@@ -6,7 +6,7 @@
 import { readCompletion } from "../../base/wire/openai-chat.ts";
 import { readResponse } from "../../base/wire/openai-responses.ts";
 import { asArray, asNumber, asObject, asString, asText, parseJson } from "../../core/json-value.ts";
-import type { TraceSpan } from "../trace-span.ts";
+import { type TraceSpan, toolOf } from "../trace-span.ts";
 import { endAndLosses, readDefinitions, readInstructions, readSdkMessage, toolCall } from "./genai-messages.ts";
 import type { OtlpSpan } from "./otlp-spans.ts";
 
@@ -27,16 +27,10 @@ export function mastraSpan(span: OtlpSpan, children: readonly OtlpSpan[]): Mappe
     }
     case "tool_call":
     case "mcp_tool_call": {
-      const callId = asString(attributes["gen_ai.tool.call.id"]);
-      const result = attributes["gen_ai.tool.call.result"];
+      const [name, id, input = "", result] = ["name", "call.id", "call.arguments", "call.result"].map((key) => attributes[`gen_ai.tool.${key}`]); // biome-ignore format: one table
       return {
         kind: "tool",
-        tool: {
-          name: asText(attributes["gen_ai.tool.name"]),
-          ...(callId && { callId }),
-          arguments: asText(attributes["gen_ai.tool.call.arguments"]),
-          ...(result !== undefined && { result: agentResult(asText(result)) }),
-        },
+        tool: toolOf(name, id, input, result === undefined ? result : agentResult(asText(result))),
       };
     }
     case "model_step":

@@ -8,7 +8,7 @@ import { openaiResponses, readResponse, readResponsesInput } from "../../base/wi
 import type { ToolDefinition } from "../../base/wire/wire-api.ts";
 import { CoaError } from "../../core/errors.ts";
 import { asArray, asNumber, asObject, asString, asText, defined } from "../../core/json-value.ts";
-import type { TraceSpan } from "../trace-span.ts";
+import { plainSpan, type TraceSpan, toolOf } from "../trace-span.ts";
 import { endAndLosses } from "./genai-messages.ts";
 import { timeOf } from "./langsmith.ts";
 
@@ -31,19 +31,12 @@ export function agentsToSpans(items: readonly Json[]): TraceSpan[] {
     const data = asObject(item["span_data"]);
     const traceId = asString(item["trace_id"]);
     if (!data || !traceId) return [];
-    const parentId = asString(item["parent_id"]);
-    const endedAt = timeOf(item["ended_at"]);
-    const error = asString(asObject(item["error"])?.["message"]);
-    const base: TraceSpan = {
-      id: item["id"] as string,
-      traceId,
+    const base = plainSpan({
+      ...{ id: item["id"] as string, traceId, parentId: asString(item["parent_id"]) },
       name: asString(data["name"]) ?? asText(data["type"]),
-      kind: "other",
-      startedAt: timeOf(item["started_at"]) ?? 0,
-      ...(parentId && { parentId }),
-      ...(endedAt !== undefined && { endedAt }),
-      ...(error && { error }),
-    };
+      ...{ startedAt: timeOf(item["started_at"]), endedAt: timeOf(item["ended_at"]) },
+      error: asString(asObject(item["error"])?.["message"]) || undefined,
+    });
     return [{ ...base, ...kindOf(data) }];
   });
 }
@@ -61,14 +54,7 @@ function kindOf(data: Json): Partial<TraceSpan> {
     case "response":
       return { kind: "model", call: response(data) };
     case "function":
-      return {
-        kind: "tool",
-        tool: {
-          name: asText(data["name"]),
-          arguments: asText(data["input"]),
-          ...(data["output"] !== undefined && data["output"] !== null && { result: asText(data["output"]) }),
-        },
-      };
+      return { kind: "tool", tool: toolOf(data["name"], undefined, data["input"] ?? "", data["output"]) };
     case "handoff":
       return { kind: "handoff", handoff: { to: asText(data["to_agent"]) } };
     default:

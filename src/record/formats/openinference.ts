@@ -5,7 +5,7 @@
 
 import { readTools } from "../../base/wire/openai-chat.ts";
 import { asNumber, asObject, asString, asText, parseJson } from "../../core/json-value.ts";
-import type { TraceSpan } from "../trace-span.ts";
+import { type TraceSpan, toolOf } from "../trace-span.ts";
 import { endAndLosses, readFlattened, replyOf } from "./genai-messages.ts";
 import {
   isAgentChain,
@@ -32,16 +32,9 @@ export function openInferenceSpan(span: OtlpSpan): Mapped {
       const { args, kwargs } = asObject(parseJson(given)) ?? {};
       const named = Array.isArray(args) && asObject(kwargs);
       const input = named && args.length === 0 ? JSON.stringify(kwargs) : named ? "" : given;
-      return {
-        kind: "tool",
-        tool: {
-          name: asString(attributes["tool.name"]) ?? name,
-          ...(output.callId && { callId: output.callId }),
-          ...(asObject(parseJson(input)) && { arguments: input }),
-          ...(output.result !== undefined && { result: output.result }),
-        },
-        ...(output.error !== undefined && { error: output.error }),
-      };
+      const told = asObject(parseJson(input)) ? input : undefined;
+      const tool = toolOf(asString(attributes["tool.name"]) ?? name, output.callId, told, output.result);
+      return { kind: "tool", tool, ...(output.error !== undefined && { error: output.error }) };
     }
     case "AGENT": {
       const told = asString(attributes["agent.name"]) ?? asString(attributes["graph.node.id"]) ?? plainName(name);

@@ -2,7 +2,7 @@
 import { cutText } from "../../base/text/cut-text.ts";
 import { asArray, asNumber, asObject, asString, asText, parseJson } from "../../core/json-value.ts";
 import { addTo } from "../recorded-call.ts";
-import { sessionOf, type TraceSpan } from "../trace-span.ts";
+import { plainSpan, type TraceSpan, toolOf } from "../trace-span.ts";
 import {
   endAndLosses,
   plainText,
@@ -49,25 +49,15 @@ function mapSpan(span: OtlpSpan, children: readonly OtlpSpan[]): Partial<TraceSp
     return genAiSpan(span);
   }
   if (span.name.startsWith("Tool: ") && attributes["tool.name"] !== undefined) {
-    return { kind: "tool", tool: { name: asText(attributes["tool.name"]), ...idOf(attributes["function.id"]) } };
+    return { kind: "tool", tool: toolOf(attributes["tool.name"], attributes["function.id"], undefined, undefined) };
   }
   if (/^Ax(?:Gen|Agent|Flow)/.test(span.name)) return { kind: "agent", agent: {} };
   return { kind: "other" };
 }
 
-function baseOf(span: OtlpSpan): TraceSpan {
-  const { id, parentId, traceId, name, startedAt, endedAt, error } = span;
-  return {
-    id,
-    traceId,
-    name,
-    kind: "other",
-    startedAt,
-    ...(parentId !== undefined && { parentId }),
-    ...(endedAt !== undefined && { endedAt }),
-    ...(error !== undefined && { error }),
-    ...sessionOf(span.attributes["session.id"] ?? span.attributes["gen_ai.conversation.id"]),
-  };
+function baseOf({ id, parentId, traceId, name, startedAt, endedAt, error, attributes }: OtlpSpan): TraceSpan {
+  const session = attributes["session.id"] ?? attributes["gen_ai.conversation.id"];
+  return plainSpan({ id, parentId, traceId, name, startedAt, endedAt, error, session });
 }
 
 function genAiSpan(span: OtlpSpan): Partial<TraceSpan> & { kind: TraceSpan["kind"] } {
@@ -85,18 +75,8 @@ function genAiSpan(span: OtlpSpan): Partial<TraceSpan> & { kind: TraceSpan["kind
     return { kind: "agent", agent: { ...(name && { name }), ...(instructions && { instructions }) } };
   }
   if (operation === "execute_tool") {
-    const result = attributes["gen_ai.tool.call.result"];
-    return {
-      kind: "tool",
-      tool: {
-        name: asText(attributes["gen_ai.tool.name"]),
-        ...idOf(attributes["gen_ai.tool.call.id"]),
-        ...(attributes["gen_ai.tool.call.arguments"] !== undefined && {
-          arguments: asText(attributes["gen_ai.tool.call.arguments"]),
-        }),
-        ...(result !== undefined && { result: plainText(result) }),
-      },
-    };
+    const [name, id, input, result] = ["name", "call.id", "call.arguments", "call.result"].map((key) => attributes[`gen_ai.tool.${key}`]); // biome-ignore format: one table
+    return { kind: "tool", tool: toolOf(name, id, input, result === undefined ? result : plainText(result)) };
   }
   if (operation !== "chat" && operation !== "text_completion" && operation !== "generate_content")
     return { kind: "other" };
@@ -155,16 +135,9 @@ function legacyAiSdkSpan(span: OtlpSpan): Partial<TraceSpan> & { kind: TraceSpan
   const { attributes } = span;
   const operation = asText(attributes["ai.operationId"]);
   if (operation === "ai.toolCall") {
-    const result = attributes["ai.toolCall.result"];
-    return {
-      kind: "tool",
-      tool: {
-        name: asText(attributes["ai.toolCall.name"]),
-        ...idOf(attributes["ai.toolCall.id"]),
-        arguments: asText(attributes["ai.toolCall.args"] ?? attributes["ai.toolCall.input"]),
-        ...(result !== undefined && { result: plainText(result) }),
-      },
-    };
+    const [name, id, args, input, result] = ["name", "id", "args", "input", "result"].map((key) => attributes[`ai.toolCall.${key}`]); // biome-ignore format: one table
+    const shown = result === undefined ? result : plainText(result);
+    return { kind: "tool", tool: toolOf(name, id, args ?? input ?? "", shown) };
   }
   if (!/\.do(?:Generate|Stream)$/.test(operation)) {
     if (!/^ai\.(?:generate|stream)(?:Text|Object)$/.test(operation)) return { kind: "other" };
@@ -205,11 +178,6 @@ function legacyAiSdkSpan(span: OtlpSpan): Partial<TraceSpan> & { kind: TraceSpan
 
 function firstNonEmpty<T>(...lists: T[][]): T[] {
   return lists.find((list) => list.length > 0) ?? [];
-}
-
-function idOf(value: unknown): { callId?: string } {
-  const id = asString(value);
-  return id ? { callId: id } : {};
 }
 
 const jsonKeys =
