@@ -10,7 +10,7 @@ import { redactSecrets } from "../src/base/redact/redact.ts";
 import { wireApis } from "../src/base/wire/apis.ts";
 import { protoWriter } from "../src/base/wire/protobuf.ts";
 import { writeEvents } from "../src/base/wire/reply-writer.ts";
-import { frameEvent } from "../src/base/wire/wire-api.ts";
+import { frameEvent, noReply } from "../src/base/wire/wire-api.ts";
 import type { Trajectory } from "../src/core/trajectory.ts";
 import { trajectorySchema } from "../src/core/trajectory-schema.ts";
 import { emptyUsage } from "../src/core/usage.ts";
@@ -73,7 +73,7 @@ describe("recordings", () => {
       );
       const text = (count: number) => "a word of an answer ".repeat(count);
       const stream = (count: number) => {
-        const reply = { ...api.replyReader().reply, text: text(count), toolCalls: list(Math.ceil(count / 50), (at) => ({ id: `c${at}`, name: "look", arguments: `{"at":${at}}` })), finished: true };
+        const reply = { ...noReply(), text: text(count), toolCalls: list(Math.ceil(count / 50), (at) => ({ id: `c${at}`, name: "look", arguments: `{"at":${at}}` })), finished: true };
         return [...writeEvents(api, reply)].map((event) => frameEvent(api, event)).join("");
       }; // biome-ignore format: one reply
       await grows(

@@ -3,7 +3,7 @@
 import { estimateTokens, requestTokens } from "../base/count/token-estimate.ts";
 import { HttpError } from "../base/http/http-client.ts";
 import { serverEvents } from "../base/http/server-events.ts";
-import { openaiChat, writeChatRequest } from "../base/wire/openai-chat.ts";
+import { chunkReader, openaiChat, writeChatRequest } from "../base/wire/openai-chat.ts";
 import type { WireReply } from "../base/wire/wire-api.ts";
 import { asObject, parseJson } from "../core/json-value.ts";
 import type { ChatReply, ChatRequest } from "../core/model.ts";
@@ -63,7 +63,7 @@ async function readStream(
   chunks: AsyncIterable<Uint8Array>,
   onDelta: (text: string) => void,
 ): Promise<WireReply> {
-  const reader = openaiChat.replyReader();
+  const reader = chunkReader();
   for await (const data of serverEvents(chunks)) {
     if (data === "[DONE]") break;
     const chunk = parseJson(data);

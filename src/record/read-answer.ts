@@ -18,11 +18,7 @@ export function streamedParts(api: WireApi, body: string, contentType: string): 
 
 export function readAnswer(api: WireApi, body: string, contentType = ""): WireReply {
   const parts = streamedParts(api, body, contentType);
-  if (parts) {
-    const reader = api.replyReader();
-    for (const part of parts) reader.add(part);
-    return reader.reply;
-  }
+  if (parts) return api.readEvents(parts);
   const json = asObject(parseJson(body));
   return json ? api.readReply(json) : { ...noReply(), error: `not JSON: ${body.slice(0, 200)}` };
 }

@@ -41,12 +41,11 @@ describe("streams that are not server-sent events", () => {
     assert.deepEqual(readEventStream(bytes), events);
     assert.deepEqual(readEventStream(bytes.subarray(0, bytes.length - 3)), events.slice(0, -1));
     assert.deepEqual(readEventStream(Buffer.from("no frames at all, but long enough")), []);
-    const reader = bedrockConverse.replyReader();
-    for (const event of readEventStream(bytes)) reader.add(event);
-    assert.equal(reader.reply.text, reply.text);
-    assert.equal(reader.reply.reasoning, "think");
-    assert.deepEqual(reader.reply.toolCalls, reply.toolCalls);
-    assert.equal(reader.reply.usage?.completionTokens, 4);
+    const read = bedrockConverse.readEvents(readEventStream(bytes));
+    assert.equal(read.text, reply.text);
+    assert.equal(read.reasoning, "think");
+    assert.deepEqual(read.toolCalls, reply.toolCalls);
+    assert.equal(read.usage?.completionTokens, 4);
   });
 
   it("reads Gemini's stream as one array, which it is without alt=sse", () => {

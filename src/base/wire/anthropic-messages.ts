@@ -7,7 +7,7 @@ import { readStop, readTools } from "./openai-chat.ts";
 import { writeStopReason } from "./reply-facts.ts";
 import type { ReplyEnd, ReplyFacts, ReplyWriter } from "./reply-writer.ts";
 import { nothingSaid, saidMessages, saidReply } from "./said.ts";
-import type { ReplyReader, WireApi, WireReply, WireRequest } from "./wire-api.ts";
+import type { WireApi, WireReply, WireRequest } from "./wire-api.ts";
 import { errorText, lose, noReply } from "./wire-api.ts";
 
 function blocksOf(content: unknown): Json[] {
@@ -104,42 +104,33 @@ function readUsage(value: unknown): WireReply["usage"] {
 }
 
 /** Puts the message together as the SDK does, and reads it as a whole. */
-function messageReader(): ReplyReader {
+function readEvents(events: readonly unknown[]): WireReply {
   const message: Json = {};
   const blocks: Json[] = [];
   let error: string | undefined;
-  return {
-    get reply() {
-      const whole = blocks.map(({ partial, ...block }) =>
-        partial === undefined ? block : { ...block, input: parseJson(partial) ?? partial },
-      );
-      return { ...readReply({ ...message, content: whole.filter(Boolean) }), ...(error !== undefined && { error }) };
-    },
-    add(event) {
-      const json = asObject(event) ?? {};
-      const index = Math.min(asNumber(json["index"]) ?? 0, 1000);
-      const delta = asObject(json["delta"]) ?? {};
-      if (json["type"] === "message_start") Object.assign(message, asObject(json["message"]));
-      else if (json["type"] === "content_block_start") blocks[index] = { ...asObject(json["content_block"]) };
-      else if (json["type"] === "content_block_delta") return addDelta((blocks[index] ??= { type: "text" }), delta);
-      else if (json["type"] === "message_delta") {
-        Object.assign(message, delta);
-        message["usage"] = { ...asObject(message["usage"]), ...asObject(json["usage"]) };
-      } else if (json["type"] === "error") error = errorText(json["error"]);
-      return "";
-    },
-  };
+  for (const json of objectsOf(events)) {
+    const index = Math.min(asNumber(json["index"]) ?? 0, 1000);
+    const delta = asObject(json["delta"]) ?? {};
+    if (json["type"] === "message_start") Object.assign(message, asObject(json["message"]));
+    else if (json["type"] === "content_block_start") blocks[index] = { ...asObject(json["content_block"]) };
+    else if (json["type"] === "content_block_delta") addDelta((blocks[index] ??= { type: "text" }), delta);
+    else if (json["type"] === "message_delta") {
+      Object.assign(message, delta);
+      message["usage"] = { ...asObject(message["usage"]), ...asObject(json["usage"]) };
+    } else if (json["type"] === "error") error = errorText(json["error"]);
+  }
+  const whole = blocks.map(({ partial, ...block }) =>
+    partial === undefined ? block : { ...block, input: parseJson(partial) ?? partial },
+  );
+  return { ...readReply({ ...message, content: whole.filter(Boolean) }), ...(error !== undefined && { error }) };
 }
 
-function addDelta(block: Json, delta: Json): string {
-  const text = asString(delta["text"]) ?? "";
-  if (text) block["text"] = asText(block["text"]) + text;
-  if (delta["thinking"]) block["thinking"] = asText(block["thinking"]) + asText(delta["thinking"]);
+function addDelta(block: Json, delta: Json): void {
+  for (const name of ["text", "thinking"]) if (delta[name]) block[name] = asText(block[name]) + asText(delta[name]);
   if (delta["type"] === "input_json_delta") {
     block["partial"] = asText(block["partial"]) + asText(delta["partial_json"]);
     if (block["partial"] === "") delete block["partial"];
   }
-  return text;
 }
 
 /** Writes blocks one after the other; only the last one can be open. */
@@ -278,7 +269,7 @@ export const anthropicMessages: WireApi = {
     return request;
   },
   readReply,
-  replyReader: messageReader,
+  readEvents,
   replyWriter: messageWriter,
   limitReply: (body, maxTokens) => ({ ...body, max_tokens: maxTokens }),
 };

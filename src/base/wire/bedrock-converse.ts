@@ -10,7 +10,7 @@ import { readStop } from "./openai-chat.ts";
 import { writeStopReason } from "./reply-facts.ts";
 import { flatWriter, type ReplyFacts, type ReplyWriter } from "./reply-writer.ts";
 import { nothingSaid, readTool, saidMessages, saidReply } from "./said.ts";
-import type { ReplyReader, WireApi, WireReply, WireRequest } from "./wire-api.ts";
+import type { WireApi, WireReply, WireRequest } from "./wire-api.ts";
 import { errorText, lose, noReply } from "./wire-api.ts";
 
 function readBlocks(blocks: readonly Json[]) {
@@ -67,29 +67,21 @@ function readReply(json: Json): WireReply {
   };
 }
 
-function converseReader(): ReplyReader {
+function readEvents(events: readonly unknown[]): WireReply {
   const blocks: Json[] = [];
   const whole: Json = {};
-  return {
-    get reply() {
-      return readReply({ ...whole, output: { message: { role: "assistant", content: blocks.filter(Boolean) } } });
-    },
-    add(event) {
-      const json = asObject(event) ?? {};
-      const index = Math.min(asNumber(json["contentBlockIndex"]) ?? 0, 1000);
-      const delta = asObject(json["delta"]) ?? {};
-      if (json["type"] === "contentBlockStart") blocks[index] = { ...asObject(json["start"]) };
-      else if (json["type"] === "messageStop") whole["stopReason"] = json["stopReason"];
-      else if (json["type"] === "metadata") whole["usage"] = json["usage"];
-      else if (json["type"] === "contentBlockDelta") return addDelta((blocks[index] ??= {}), delta);
-      return "";
-    },
-  };
+  for (const json of objectsOf(events)) {
+    const index = Math.min(asNumber(json["contentBlockIndex"]) ?? 0, 1000);
+    if (json["type"] === "contentBlockStart") blocks[index] = { ...asObject(json["start"]) };
+    else if (json["type"] === "messageStop") whole["stopReason"] = json["stopReason"];
+    else if (json["type"] === "metadata") whole["usage"] = json["usage"];
+    else if (json["type"] === "contentBlockDelta") addDelta((blocks[index] ??= {}), asObject(json["delta"]) ?? {});
+  }
+  return readReply({ ...whole, output: { message: { role: "assistant", content: blocks.filter(Boolean) } } });
 }
 
-function addDelta(block: Json, delta: Json): string {
-  const text = asString(delta["text"]) ?? "";
-  if (text) block["text"] = asText(block["text"]) + text;
+function addDelta(block: Json, delta: Json): void {
+  if (delta["text"]) block["text"] = asText(block["text"]) + asText(delta["text"]);
   const use = asObject(delta["toolUse"]);
   if (use) {
     const before = asObject(block["toolUse"]);
@@ -99,7 +91,6 @@ function addDelta(block: Json, delta: Json): string {
   if (thought) {
     block["reasoningContent"] = { text: asText(asObject(block["reasoningContent"])?.["text"]) + thought };
   }
-  return text;
 }
 
 function writeBlocks(reply: Pick<WireReply, "text" | "reasoning" | "toolCalls">): Json[] {
@@ -197,7 +188,7 @@ export const bedrockConverse: WireApi = {
     return request;
   },
   readReply,
-  replyReader: converseReader,
+  readEvents,
   replyWriter: converseWriter,
   limitReply: (body, maxTokens) => ({
     ...body,

@@ -7,7 +7,7 @@ import { fillCallIds } from "./call-ids.ts";
 import { readStop } from "./openai-chat.ts";
 import { flatWriter } from "./reply-writer.ts";
 import { nothingSaid, readTool, type Said, saidMessages, saidReply } from "./said.ts";
-import type { ReplyReader, ToolDefinition, WireApi, WireReply, WireRequest } from "./wire-api.ts";
+import type { ToolDefinition, WireApi, WireReply, WireRequest } from "./wire-api.ts";
 import { errorText, lose, noReply } from "./wire-api.ts";
 
 /** A field in either spelling: Google's own libraries write both. */
@@ -124,31 +124,19 @@ function readUsage(value: unknown): WireReply["usage"] {
   return Object.keys(found).length > 0 ? found : undefined;
 }
 
-function contentReader(): ReplyReader {
+function readEvents(events: readonly unknown[]): WireReply {
   const whole: Json = {};
   const found: { facts: Json; parts: Json[] }[] = []; // by the candidate's index
-  return {
-    get reply() {
-      const candidates = found.filter(Boolean).map(({ facts, parts }) => ({ ...facts, content: { parts } }));
-      return readReply({ ...whole, candidates });
-    },
-    add(event) {
-      const json = asObject(event);
-      if (!json) return "";
-      const { candidates, ...rest } = json;
-      Object.assign(whole, rest);
-      let text = "";
-      for (const { content, ...facts } of objectsOf(candidates)) {
-        const index = Math.min(asNumber(facts["index"]) ?? 0, 1000);
-        const one = (found[index] ??= { facts: {}, parts: [] });
-        const added = partsOf(content);
-        Object.assign(one.facts, facts);
-        one.parts.push(...added);
-        if (index === 0) text += readParts(added).text;
-      }
-      return text;
-    },
-  };
+  for (const { candidates, ...rest } of objectsOf(events)) {
+    Object.assign(whole, rest);
+    for (const { content, ...facts } of objectsOf(candidates)) {
+      const one = (found[Math.min(asNumber(facts["index"]) ?? 0, 1000)] ??= { facts: {}, parts: [] });
+      Object.assign(one.facts, facts);
+      one.parts.push(...partsOf(content));
+    }
+  }
+  const joined = found.filter(Boolean).map(({ facts, parts }) => ({ ...facts, content: { parts } }));
+  return readReply({ ...whole, candidates: joined });
 }
 
 function writeParts(reply: Pick<WireReply, "text" | "reasoning" | "toolCalls">): Json[] {
@@ -216,7 +204,7 @@ export const gemini: WireApi = {
     return request;
   },
   readReply,
-  replyReader: contentReader,
+  readEvents,
   replyWriter: (facts) =>
     flatWriter(facts, {
       added: (added, reply) => [writeChunk(reply, writeParts(added), false)],

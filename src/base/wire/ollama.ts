@@ -6,7 +6,7 @@ import type { Message, ToolCall } from "../../core/message.ts";
 import { fillCallIds } from "./call-ids.ts";
 import { readStop, readTools } from "./openai-chat.ts";
 import { flatWriter } from "./reply-writer.ts";
-import type { ReplyReader, WireApi, WireFinish, WireReply, WireRequest } from "./wire-api.ts";
+import type { WireApi, WireFinish, WireReply, WireRequest } from "./wire-api.ts";
 import { errorText, lose, noReply } from "./wire-api.ts";
 
 const roles = ["system", "user", "assistant", "tool"];
@@ -59,23 +59,15 @@ function readReply(json: Json): WireReply {
   };
 }
 
-function lineReader(): ReplyReader {
+function readEvents(events: readonly unknown[]): WireReply {
   let reply = noReply();
-  return {
-    get reply() {
-      return reply;
-    },
-    add(event) {
-      const json = asObject(event);
-      if (!json) return "";
-      const next = readReply(json);
-      const reasoning = (reply.reasoning ?? "") + (next.reasoning ?? "");
-      const toolCalls = [...reply.toolCalls, ...next.toolCalls];
-      reply = { ...reply, ...next, text: reply.text + next.text, toolCalls, ...(reasoning && { reasoning }) };
-      if (reply.finish === "stop" && toolCalls.length > 0) reply.finish = "tool_calls";
-      return next.text;
-    },
-  };
+  for (const next of objectsOf(events).map(readReply)) {
+    const reasoning = (reply.reasoning ?? "") + (next.reasoning ?? "");
+    const toolCalls = [...reply.toolCalls, ...next.toolCalls];
+    reply = { ...reply, ...next, text: reply.text + next.text, toolCalls, ...(reasoning && { reasoning }) };
+    if (reply.finish === "stop" && toolCalls.length > 0) reply.finish = "tool_calls";
+  }
+  return reply;
 }
 
 function readSettings(body: Json): Partial<WireRequest> {
@@ -119,7 +111,7 @@ function ollamaApi(chat: boolean): Omit<WireApi, "name" | "matches" | "readReque
     lastEvent: /"done": ?true/,
     accepts: (body) => typeof body["model"] === "string",
     readReply,
-    replyReader: lineReader,
+    readEvents,
     replyWriter: (facts) =>
       flatWriter(facts, {
         added: (added, reply) => [writeLine(chat, reply, added, false)],

@@ -7,7 +7,7 @@ import { fillCallIds } from "./call-ids.ts";
 import { readFinish, readReplyFacts, writeFinish, writeUsage } from "./reply-facts.ts";
 import { flatWriter, type ReplyFacts } from "./reply-writer.ts";
 import { readTool } from "./said.ts";
-import type { ReplyReader, ToolDefinition, WireApi, WireFinish, WireReply, WireRequest } from "./wire-api.ts";
+import type { ToolDefinition, WireApi, WireFinish, WireReply, WireRequest } from "./wire-api.ts";
 import { errorText, lose, noReply } from "./wire-api.ts";
 
 const roles = new Map<unknown, Message["role"]>([
@@ -131,9 +131,7 @@ function tellsOfTools(raw: Json): boolean {
 /** A whole chat completion, or a plain one: it reads as one chunk. */
 export function readCompletion(json: Json): WireReply {
   if (json["error"]) return { ...noReply(), error: errorText(json["error"]) };
-  const reader = chunkReader();
-  reader.add(json);
-  return { ...reader.reply, finished: objectsOf(json["choices"]).length > 0 };
+  return { ...readChunks([json]), finished: objectsOf(json["choices"]).length > 0 };
 }
 
 /** A chunk's first choice in our words; `tokens` and `logprobs` where a server was asked for them. */
@@ -161,8 +159,8 @@ export function readChunkChoice(choice: Json): ChunkChoice {
   };
 }
 
-/** Puts streamed chunks together, of chat or plain completions. */
-export function chunkReader(): ReplyReader {
+/** Puts streamed chunks together, of chat or plain completions; `add` gives back the text that a chunk adds. */
+export function chunkReader(): { add(event: unknown): string; readonly reply: WireReply } {
   const reply = noReply();
   const parts = new Map<number, { reply: Omit<WireReply, "finished">; calls: Map<number, ToolCall> }>();
   const at = (index: number) => {
@@ -197,6 +195,12 @@ export function chunkReader(): ReplyReader {
       return added;
     },
   };
+}
+
+export function readChunks(events: readonly unknown[]): WireReply {
+  const { add, reply } = chunkReader();
+  for (const event of events) add(event);
+  return reply;
 }
 
 function addChoice(reply: Omit<WireReply, "finished">, calls: Map<number, ToolCall>, choice: Json): string {
@@ -244,7 +248,7 @@ export const openaiChat: WireApi = {
     return request;
   },
   readReply: readCompletion,
-  replyReader: chunkReader,
+  readEvents: readChunks,
   replyWriter(facts) {
     const chunk = (delta: Json, finish: string | null = null): Json => ({
       ...writeFacts(facts, "chat.completion.chunk"),

@@ -1,6 +1,6 @@
 /** OpenAI plain completions: one prompt, one text. */
 import { asString, defined, type Json } from "../../core/json-value.ts";
-import { chunkReader, openaiChat, readCompletion, readSettings, usageChunk, writeFacts } from "./openai-chat.ts";
+import { openaiChat, readChunks, readCompletion, readSettings, usageChunk, writeFacts } from "./openai-chat.ts";
 import { writeFinish, writeUsage } from "./reply-facts.ts";
 import { flatWriter, type ReplyTokens } from "./reply-writer.ts";
 import type { WireApi, WireRequest } from "./wire-api.ts";
@@ -25,7 +25,7 @@ export const openaiCompletions: WireApi = {
     return request;
   },
   readReply: readCompletion,
-  replyReader: chunkReader,
+  readEvents: readChunks,
   replyWriter(facts) {
     const ids: number[] = [];
     const logprobs = { texts: [] as string[], values: [] as number[] };

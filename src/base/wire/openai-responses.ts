@@ -8,7 +8,7 @@ import { asNumber, asObject, asString, asText, defined, objectsOf } from "../../
 import type { Message } from "../../core/message.ts";
 import { contentText, hasMedia, readChatMessage, readTools } from "./openai-chat.ts";
 import { readReplyFacts } from "./reply-facts.ts";
-import type { HostedCall, Loss, ReplyReader, WireApi, WireReply, WireRequest } from "./wire-api.ts";
+import type { HostedCall, Loss, WireApi, WireReply, WireRequest } from "./wire-api.ts";
 import { errorText, lose, noReply } from "./wire-api.ts";
 import { responseWriter } from "./write-response.ts";
 
@@ -165,26 +165,18 @@ export function readResponse(json: Json): WireReply {
   return reply;
 }
 
-function responseReader(): ReplyReader {
+function readEvents(events: readonly unknown[]): WireReply {
   const reply = noReply();
-  return {
-    reply,
-    add(event) {
-      const json = asObject(event);
-      const type = asString(json?.["type"]) ?? "";
-      if (!json) return "";
-      const whole = asObject(json["response"]);
-      if (whole && /^response\.(?:completed|incomplete|failed)$/.test(type)) {
-        Object.assign(reply, { toolCalls: [] }, readResponse(whole));
-      } else if (type === "response.output_text.delta") {
-        const text = asText(json["delta"]);
-        reply.text += text;
-        return text;
-      } else if (whole) reply.responseId = asString(whole["id"]) ?? "";
-      else if (json["error"] || type === "error") reply.error = errorText(json["error"] ?? json);
-      return "";
-    },
-  };
+  for (const json of objectsOf(events)) {
+    const type = asString(json["type"]) ?? "";
+    const whole = asObject(json["response"]);
+    if (whole && /^response\.(?:completed|incomplete|failed)$/.test(type)) {
+      Object.assign(reply, { toolCalls: [] }, readResponse(whole));
+    } else if (type === "response.output_text.delta") reply.text += asText(json["delta"]);
+    else if (whole) reply.responseId = asString(whole["id"]) ?? "";
+    else if (json["error"] || type === "error") reply.error = errorText(json["error"] ?? json);
+  }
+  return reply;
 }
 
 export const openaiResponses: WireApi = {
@@ -215,7 +207,7 @@ export const openaiResponses: WireApi = {
     return request;
   },
   readReply: readResponse,
-  replyReader: responseReader,
+  readEvents,
   replyWriter: responseWriter,
   limitReply: (body, maxTokens) => ({ ...body, max_output_tokens: maxTokens }),
 };

@@ -23,11 +23,8 @@ const reply: WireReply = {
   model: "m",
 };
 
-function streamed(api: WireApi, given: WireReply, pieces?: readonly string[]): WireReply {
-  const reader = api.replyReader();
-  for (const event of JSON.parse(JSON.stringify(writeEvents(api, given, pieces)))) reader.add(event);
-  return reader.reply;
-}
+const streamed = (api: WireApi, given: WireReply, pieces?: readonly string[]) =>
+  api.readEvents(JSON.parse(JSON.stringify(writeEvents(api, given, pieces))));
 
 const whole = (api: WireApi, given: WireReply) => api.readReply(JSON.parse(JSON.stringify(writeReply(api, given))));
 

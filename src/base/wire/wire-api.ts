@@ -75,13 +75,6 @@ export interface WireReply {
   error?: string;
 }
 
-/** Puts a streamed reply together, event by event. */
-export interface ReplyReader {
-  /** Takes the next event and gives back the text that it adds. */
-  add(event: unknown): string;
-  readonly reply: WireReply;
-}
-
 export interface WireApi {
   readonly name: string;
   /** Whether a path (without its query) is a model call of this API. */
@@ -90,8 +83,8 @@ export interface WireApi {
   accepts?(body: Json): boolean;
   readRequest(body: Json, path: string): WireRequest;
   readReply(body: Json): WireReply;
-  /** A reader of one streamed reply; its events are parsed JSON, or the word that ends the stream. */
-  replyReader(): ReplyReader;
+  /** A streamed reply, as far as it came; its events are parsed JSON, or the word that ends the stream. */
+  readEvents(events: readonly unknown[]): WireReply;
   /** A writer of one reply; `writeReply` and `writeEvents` write one that is there as a whole. */
   replyWriter(facts: ReplyFacts): ReplyWriter;
   /** How a stream travels: server-sent events (with or without names), or a JSON value to a line. */
