@@ -60,6 +60,7 @@ export function modelTurn({ profile, firstIndex, tokenizer, onEvent, now }: Turn
   const decoder = tokenizer && new TextDecoder("utf-8", { ignoreBOM: true });
   let written = "";
   let calls = 0; // closed tool tags
+  let open: string | undefined; // the tag that is being written
   let startedAt = now(); // of the segment that is being written
   let policyVersion: number | undefined;
   let finished = false;
@@ -70,6 +71,7 @@ export function modelTurn({ profile, firstIndex, tokenizer, onEvent, now }: Turn
   function onClose({ tag, text, lead, closed, end }: ReadSegment): boolean {
     const segment: Segment = { tag, text, by: "model", ...sampled.take(end), startedAt, endedAt: now() };
     startedAt = segment.endedAt!;
+    open = undefined;
     if (tag !== looseText && (lead !== "" || !closed))
       segment.raw = `${lead}<${tag}>${text}${closed ? `</${tag}>` : ""}`;
     onEvent?.({ type: "segment-end", index: index(), segment });
@@ -90,6 +92,7 @@ export function modelTurn({ profile, firstIndex, tokenizer, onEvent, now }: Turn
         if (calls === 0) report("author", "the model wrote an observation of its own; it was dropped");
         return true;
       }
+      open = tag;
       onEvent?.({ type: "segment-start", index: index(), tag, by: "model" });
       return false;
     },
@@ -145,6 +148,8 @@ export function modelTurn({ profile, firstIndex, tokenizer, onEvent, now }: Turn
   return {
     /** Everything kept so far in this turn. */
     text: () => written,
+    /** Whether it is writing its answer. */
+    answers: () => open === profile.answer,
     tokens: () => sampled.ids(),
     async read(events: AsyncIterable<ContinueEvent>, count: (text: string) => number, promptTokens: number) {
       const before = { text: written.length, tokens: sampled.length };

@@ -31,13 +31,15 @@ export async function takeTurn(run: ChainRun) {
   try {
     for (;;) {
       let plan = await nextPlan(run, turn);
-      // What is written so far has to end before the model can be asked for its answer.
-      if (plan.kind === "final" && turn.text() !== "") break;
+      // What is written so far has to end before the model can be asked for its answer, unless it is the answer itself.
+      if (plan.kind === "final" && turn.text() !== "" && !turn.answers()) break;
       if (plan.kind === "final") {
         limit = plan.limit;
         asked = true;
-        observe(run, requestToAnswer(run.profile, plan.limit), "runtime");
-        plan = await nextPlan(run, turn); // the request itself takes room
+        if (turn.text() === "") {
+          observe(run, requestToAnswer(run.profile, plan.limit), "runtime");
+          plan = await nextPlan(run, turn); // the request itself takes room
+        }
       }
       if (plan.kind === "none") {
         limit ??= plan.limit;

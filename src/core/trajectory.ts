@@ -47,9 +47,13 @@ export function isClosed({ tag, raw }: Segment): boolean {
 
 /** What a segment says: its text, without half a closing tag at which the model was cut off. */
 export function saidText(segment: Segment): string {
-  const half = isClosed(segment) ? -1 : segment.text.lastIndexOf("</");
-  const cut = half !== -1 && `</${segment.tag}>`.startsWith(segment.text.slice(half));
-  return (cut ? segment.text.slice(0, half) : segment.text).trim();
+  return (isClosed(segment) ? segment.text : withoutHalfTag(segment)).trim();
+}
+
+/** The text of a segment that is not closed, without what may be the beginning of its closing tag. */
+export function withoutHalfTag({ tag, text }: Pick<Segment, "tag" | "text">): string {
+  const half = text.lastIndexOf("<");
+  return half !== -1 && `</${tag}>`.startsWith(text.slice(half)) ? text.slice(0, half) : text;
 }
 
 /** The whole decoded sequence after the prompt. */

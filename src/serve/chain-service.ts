@@ -16,7 +16,7 @@ import type { Model } from "../core/model.ts";
 import type { Profile } from "../core/profile.ts";
 import type { Task } from "../core/task.ts";
 import type { JsonSchema, Tool } from "../core/tool.ts";
-import type { Trajectory } from "../core/trajectory.ts";
+import { saidText, type Trajectory } from "../core/trajectory.ts";
 import type { Usage } from "../core/usage.ts";
 import { readJsonAnswer } from "../language/json-schema.ts";
 import { plainFor } from "../language/observation.ts";
@@ -234,7 +234,7 @@ export function chainService(
           const ended = await options.finish?.(trajectory, request, { profile, signal });
           for (const event of wayOf(ended?.served)) tell(event);
           const shown = inForm(ended?.served ?? trajectory, request.schema);
-          const told = request.forced ? asCall(shown, request.forced) : shown;
+          const told = request.forced ? asCall(shown, request.forced) : withCutAnswer(shown, profile.answer);
           const served = chain.project({ type: "chain-end", trajectory: told });
           const end = served.pop() as ServedEnd;
           const kept = chain.suspend(trajectory);
@@ -279,6 +279,13 @@ function inForm(trajectory: Trajectory, schema: JsonSchema | undefined): Traject
   if ("json" in read) return { ...trajectory, answer: read.json };
   const detail = `its answer does not follow the schema: ${read.problem}`;
   return { ...trajectory, answer: null, ending: { reason: "error", detail, code: "invalid_answer" } };
+}
+
+/** The chain with as much of its answer as a limit let it write; in the chain that is kept this is not an answer. */
+function withCutAnswer(trajectory: Trajectory, tag: string): Trajectory {
+  const last = trajectory.segments.at(-1);
+  const cut = trajectory.answer === null && trajectory.ending.reason === "limit" && last?.tag === tag;
+  return cut ? { ...trajectory, answer: saidText(last) } : trajectory;
 }
 
 /** What a request asks for is counted from where it begins, not from where its chain began. */

@@ -6,7 +6,7 @@
  */
 import type { ChainEvent } from "../core/events.ts";
 import type { Profile } from "../core/profile.ts";
-import type { Trajectory } from "../core/trajectory.ts";
+import { type Trajectory, withoutHalfTag } from "../core/trajectory.ts";
 import { type Usage, usageSince } from "../core/usage.ts";
 import { advance, allowedNext, type ChainState } from "../language/profile.ts";
 import { type ClientCall, clientCall } from "./client-tools.ts";
@@ -62,8 +62,8 @@ export function servedEvents(
       case "segment-delta":
         if (event.index === answer?.index) {
           const text = answer.begun ? answer.held + event.text : event.text.trimStart();
-          const shown = text.trimEnd();
-          // White space at the end is not part of an answer; whether this is the end is not known yet.
+          const shown = withoutHalfTag({ tag: profile.answer, text }).trimEnd();
+          // White space and half a closing tag at the end are not part of an answer; whether this is the end is not known yet.
           answer = { index: event.index, held: text.slice(shown.length), begun: answer.begun || shown !== "" };
           return shown === "" ? [] : [{ type: "answer-delta", text: shown }];
         }

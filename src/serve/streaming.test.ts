@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { good, withServer } from "../../test/fixtures/serve-server.ts";
-import { serverEvents } from "../base/http/server-events.ts";
+import { eventsOf, serverEvents } from "../base/http/server-events.ts";
 import type { ContinueEvent, Model } from "../core/model.ts";
 import { scriptedModel } from "../testing/index.ts";
 
@@ -129,5 +129,40 @@ describe("a served stream", () => {
       assert.notEqual(await session([{ role: "user", content: "And Bob?" }]), first);
       assert.notEqual(await session(messages, "other-key"), first);
     });
+  });
+
+  it("shows of an answer that the limit of tokens cuts what a whole reply shows, and no half tag", async () => {
+    const said = "<answer>Ada is in Lyon</answer>";
+    const chain = `<think>x</think><plan>p</plan><think>y</think>${said}`;
+    /** A token is a character; it continues where it was cut, and answers when it is asked to. */
+    const model: Model = {
+      ...scriptedModel([]),
+      countTokens: (text) => text.length,
+      async *continue({ text, maxTokens }): AsyncGenerator<ContinueEvent> {
+        const rest = chain.startsWith(text) ? chain.slice(text.length) : said;
+        const written = rest.slice(0, maxTokens);
+        for (const piece of written.match(/.{1,3}/gs) ?? []) yield { type: "delta", text: piece };
+        const usage = { promptTokens: 1, completionTokens: written.length };
+        yield { type: "end", finish: written === rest ? "stop" : "length", usage };
+      },
+    };
+    for (const answerReserve of [512, 0])
+      await withServer({ model, defaults: { limits: { answerReserve } } }, async (ask) => {
+        const seen = new Set<string>();
+        for (let max = 1; max < 110; max++) {
+          const body = { messages, max_tokens: max };
+          const { choices }: Loose = await (await ask("/v1/chat/completions", body)).json();
+          const streamed = await (await ask("/v1/chat/completions", { ...body, stream: true })).text();
+          const chunks = eventsOf(streamed)
+            .slice(0, -1)
+            .map((event) => JSON.parse(event).choices[0]);
+          const { content } = choices[0].message;
+          assert.equal(chunks.map(({ delta }) => delta.content ?? "").join(""), content, `${max} tokens`);
+          assert.equal(chunks.at(-1).finish_reason, choices[0].finish_reason);
+          assert.ok("Ada is in Lyon".startsWith(content), content);
+          seen.add(content);
+        }
+        assert.ok(seen.size > 8, [...seen].join("|"));
+      });
   });
 });
