@@ -129,5 +129,10 @@ async function conversationOf(
       param: "previous_response_id",
     });
   }
-  return { input, conversation: [...said, ...input] };
+  if (said.running)
+    throw new Refusal(400, `the response ${before} is still running: continue it when it has ended`, {
+      code: "previous_response_running",
+      param: "previous_response_id",
+    });
+  return { input, conversation: [...said.items, ...input] };
 }

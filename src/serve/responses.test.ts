@@ -163,6 +163,9 @@ describe("responses", () => {
       while (model.requests.length < 2) await new Promise((resolve) => setImmediate(resolve));
       const cancelled: Loose = await (await ask(`/v1/responses/${other.id}/cancel`, {})).json();
       assert.equal(cancelled.status, "cancelled");
+      const next = { input: "and then?", previous_response_id: queued.id };
+      const early = await ask("/v1/responses", next);
+      assert.deepEqual([early.status, ((await early.json()) as Loose).error.code], [400, "previous_response_running"]);
       const streaming = ask(`/v1/responses/${queued.id}?stream=true`);
       go.resolve();
       const all = readStream(await (await streaming).text());
@@ -175,6 +178,7 @@ describe("responses", () => {
         all.slice(4),
       );
       assert.equal(((await (await ask(`/v1/responses/${queued.id}`)).json()) as Loose).status, "completed");
+      assert.equal((await ask("/v1/responses", next)).status, 200);
     });
   });
 

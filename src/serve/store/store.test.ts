@@ -115,14 +115,17 @@ for (const [name, { skip, place, open }] of Object.entries(kinds)) {
             input: [asked],
           });
           said.push(asked, message(`${id}_out`, `answer ${turn}`));
-          assert.deepEqual(await two.responses.conversation(id, "ada"), said);
+          assert.deepEqual(await two.responses.conversation(id, "ada"), { items: said, running: false });
         }
         await one.responses.save({ id: "b", owner: "ada", previous: "r10", response: response("b", "x"), input: [] });
-        assert.deepEqual(await two.responses.conversation("b", "ada"), [...said.slice(0, 20), message("b_out", "x")]);
+        assert.deepEqual((await two.responses.conversation("b", "ada"))?.items, [
+          ...said.slice(0, 20),
+          message("b_out", "x"),
+        ]);
         assert.equal(await two.responses.delete("r20", "ada"), true);
         assert.equal(await one.responses.delete("r20", "ada"), false);
         assert.equal(await one.responses.conversation("r21", "ada"), undefined);
-        assert.equal((await one.responses.conversation("b", "ada"))?.length, 21);
+        assert.equal((await one.responses.conversation("b", "ada"))?.items.length, 21);
         assert.ok(await one.responses.find("r21", "ada"));
       });
     });
@@ -156,7 +159,7 @@ for (const [name, { skip, place, open }] of Object.entries(kinds)) {
         assert.equal(await two.clean(), 0);
         assert.equal(await one.responses.find("old", "ada"), undefined);
         assert.equal(await one.suspended.find("c1", "ada"), undefined);
-        assert.equal((await one.responses.conversation("second", "ada"))?.length, 2);
+        assert.equal((await one.responses.conversation("second", "ada"))?.items.length, 2);
       });
     });
 

@@ -19,7 +19,7 @@ export type ResponseStore = ReturnType<typeof storedResponses>;
 const turns = `WITH RECURSIVE turns (id, previous, place) AS (
     SELECT id, previous, 0 FROM coa_responses WHERE id = $1 AND owner = $2
     UNION ALL SELECT r.id, r.previous, t.place + 1 FROM coa_responses r JOIN turns t ON r.id = t.previous WHERE r.owner = $2)
-  SELECT r.previous, r.response, r.input FROM turns t JOIN coa_responses r ON r.id = t.id ORDER BY t.place DESC`;
+  SELECT r.previous, r.response, r.input, r.request FROM turns t JOIN coa_responses r ON r.id = t.id ORDER BY t.place DESC`;
 
 export function storedResponses(database: Database) {
   const rows = async (...statement: Statement): Promise<Row[]> => (await database.run(statement))[0]!;
@@ -37,10 +37,11 @@ export function storedResponses(database: Database) {
       return { id, owner, previous, response: jsonOf(row, "response"), input: jsonOf<Json[]>(row, "input") };
     },
     /** The items of the whole conversation up to this response; undefined where a part of it was deleted. */
-    async conversation(id: string, owner: string): Promise<Json[] | undefined> {
+    async conversation(id: string, owner: string): Promise<{ items: Json[]; running: boolean } | undefined> {
       const found = await rows(turns, [id, owner]);
       if (found.length === 0 || found[0]!["previous"] !== null) return undefined;
-      return found.flatMap((row) => itemsOf(jsonOf(row, "response"), jsonOf<Json[]>(row, "input")));
+      const items = found.flatMap((row) => itemsOf(jsonOf(row, "response"), jsonOf<Json[]>(row, "input")));
+      return { items, running: found.at(-1)!["request"] !== null };
     },
     /** An input or output item of any stored response of the caller. */
     async item(id: string, owner: string): Promise<Json | undefined> {
