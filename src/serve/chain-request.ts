@@ -50,6 +50,8 @@ export interface ChainRequest {
   stream: boolean;
   noTools: boolean;
   owner: string;
+  /** Who asked: how long it waits for a place is noted there. */
+  caller: Caller;
   /** The answer must be JSON that follows this plain schema. */
   schema?: JsonSchema;
   clientTools: readonly ToolDescription[];
@@ -119,6 +121,7 @@ export async function chainRequest(service: ChainService, asked: AskedOptions): 
     stream: wire.stream === true,
     noTools,
     owner,
+    caller,
     carryState: asked.carryState === true && !forced,
     stop: (wire.stop ?? []).filter((text) => text !== ""),
   };

@@ -25,6 +25,7 @@ import { systemPrompt } from "../language/system-prompt.ts";
 import { type KnownTool, withTools } from "../language/with-tools.ts";
 import type { ChainRequest } from "./chain-request.ts";
 import { asCall } from "./client-tools.ts";
+import type { Caller } from "./keys.ts";
 import type { Seal } from "./sealed-state.ts";
 import { type ServedEnd, type ServedEvent, servedEvents } from "./served-events.ts";
 import { cutAtStops } from "./stop-sequences.ts";
@@ -175,7 +176,8 @@ export function chainService(
     };
   }
 
-  async function place(owner: string, signal: AbortSignal): Promise<Release> {
+  async function place(caller: Caller, signal: AbortSignal): Promise<Release> {
+    const { owner } = caller;
     const { waiting, share } = places.shareOf(owner, maxQueue);
     if (waiting >= share) {
       throw new Refusal(429, "the server is busy: try again shortly", {
@@ -183,7 +185,9 @@ export function chainService(
         headers: { "retry-after": "2" },
       });
     }
+    const asked = performance.now();
     const release = await places.acquire(signal, owner);
+    caller.queuedMs = performance.now() - asked;
     try {
       const settled = await reserve(owner);
       return () => {
@@ -223,7 +227,7 @@ export function chainService(
     async start(request: ChainRequest, signal: AbortSignal): Promise<ServedChain> {
       await model.prepare?.(signal).catch(() => {}); // so that it is known what its server reads as special; the chain says what broke
       const chain = resolve(request, suspended.seal, signal);
-      const release = await place(request.owner, signal);
+      const release = await place(request.caller, signal);
       return async (tell) => {
         try {
           const onEvent = (event: ChainEvent) => {

@@ -53,7 +53,7 @@ export function completionsEndpoint(service: ChainService): Endpoint {
       ...((body["logprobs"] === true || asNumber(body["logprobs"]) !== undefined) && { tokenizer }),
       stop: stopCut(body["include_stop_str_in_output"] === true ? [] : stop),
     };
-    const release = await service.place(caller.owner, request.signal);
+    const release = await service.place(caller, request.signal);
     try {
       const spend = (written: number) =>
         caller.spend({ promptTokens: prompt.length, completionTokens: written, billedTokens: prompt.length + written, costUsd: 0 }); // biome-ignore format: one usage

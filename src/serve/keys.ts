@@ -31,6 +31,7 @@ export const keySchema = z.object({
   readsUsage: z.boolean().optional(),
 });
 export type ServeKey = z.infer<typeof keySchema>;
+type NamedKey = ServeKey & { name: string };
 
 /** Reads a file of keys: one to a line, or a line of JSON with quotas; lines that begin with # are comments. */
 export async function readKeys(file: string): Promise<ServeKey[]> {
@@ -68,8 +69,9 @@ export interface Caller {
   /** Counts so many more requests, of which one body was made; refused where they are too many. */
   count(requests: number): Promise<void>;
   spend(used: Used): Promise<void>;
-  /** What this request has used so far. */
+  /** What this request has used so far, and how long it waited for a place. */
   used?: Used;
+  queuedMs?: number;
 }
 
 export type Callers = ReturnType<typeof callers>;
@@ -78,12 +80,12 @@ export type Callers = ReturnType<typeof callers>;
 const firstTokens = 1000;
 
 /** Admits callers by what all servers have counted. */
-export function callers(keys: readonly ServeKey[], counts: () => Promise<Counts>) {
+export function callers(given: readonly ServeKey[], counts: () => Promise<Counts>) {
+  const keys = given.map((key, index) => ({ ...key, name: key.name ?? `key ${index + 1}` }));
   const owners = new Map(keys.map((entry) => [entry, createHash("sha256").update(entry.key).digest("base64url")]));
   /** Chains under way by owner, and the most that one of them has used so far. */
   const underWay = new Map(Array.from(owners.values(), (owner) => [owner, { chains: 0, tokens: firstTokens, usd: 0 }]));
   const entryOf = (owner: string) => keys.find((one) => owners.get(one) === owner);
-  const nameOf = (entry: ServeKey) => entry.name ?? `key ${keys.indexOf(entry) + 1}`;
   const anyone: Caller = {
     name: "anyone",
     owner: "anyone",
@@ -93,11 +95,11 @@ export function callers(keys: readonly ServeKey[], counts: () => Promise<Counts>
     async spend() {},
   };
 
-  function callerOf(entry: ServeKey): Caller {
+  function callerOf(entry: NamedKey): Caller {
     const owner = owners.get(entry)!;
     const most = entry.requestsPerMinute;
     const caller: Caller = {
-      name: nameOf(entry),
+      name: entry.name,
       owner,
       keep: entry.keep !== false,
       headers: {},
@@ -126,7 +128,7 @@ export function callers(keys: readonly ServeKey[], counts: () => Promise<Counts>
     return caller;
   }
 
-  async function checkBudget(entry: ServeKey, reserved = () => 0): Promise<void> {
+  async function checkBudget(entry: NamedKey, reserved = () => 0): Promise<void> {
     const budgets = [
       ["all", "", entry.maxTokens, entry.maxUsd],
       ["day", " for this day (UTC)", entry.maxTokensPerDay, entry.maxUsdPerDay],
@@ -152,8 +154,10 @@ export function callers(keys: readonly ServeKey[], counts: () => Promise<Counts>
   }
 
   return {
+    /** The keys, each with a name. */
+    keys,
     /** The caller of a key; refused where the key has used up what it allows. */
-    async admit(entry: ServeKey | undefined): Promise<Caller> {
+    async admit(entry: NamedKey | undefined): Promise<Caller> {
       if (!entry) return anyone;
       await checkBudget(entry);
       const caller = callerOf(entry);
@@ -168,10 +172,10 @@ export function callers(keys: readonly ServeKey[], counts: () => Promise<Counts>
     /** What was used by days and months of UTC: by the key itself, or by all keys where it may read that. */
     async usage(owner: string): Promise<(Omit<Counted, "owner"> & { key: string })[]> {
       const rows = await (await counts()).used(entryOf(owner)?.readsUsage ? undefined : owner);
-      return rows.map(({ owner: of, ...row }) => {
-        const entry = entryOf(of);
-        return { key: entry ? nameOf(entry) : "a key that is not known any more", ...row };
-      });
+      return rows.map(({ owner: of, ...row }) => ({
+        key: entryOf(of)?.name ?? "a key that is not known any more",
+        ...row,
+      }));
     },
     /** Reserves what a chain may use until it has ended; refused where the budget has no room for it beside those under way. */
     async reserve(owner: string): Promise<() => void> {

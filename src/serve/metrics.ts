@@ -14,6 +14,7 @@ const help: Record<string, string> = {
   coa_requests_total: "Requests answered, by route and status.",
   coa_request_seconds: "Time to the end of requests, by route, model and key.",
   coa_first_event_seconds: "Time to the first event of streams, by route, model and key.",
+  coa_queue_seconds: "Time that chains waited for a place, by route, model and key.",
   coa_key_tokens_total: "Tokens billed to each key.",
   coa_chains_total: "Chains that ended, by how.",
   coa_tokens_total: "Tokens of chains: prompt, completion, computed.",

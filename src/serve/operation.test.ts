@@ -41,6 +41,26 @@ describe("operation", () => {
     assert.equal(told.length, 1);
   });
 
+  it("names the key of a request that is refused because its key may send no more, and how long others waited", async () => {
+    const lines: Loose[] = [];
+    const onRequest = requestLog("info", (line) => lines.push(JSON.parse(line)));
+    const limited = [{ key: "first-key", requestsPerMinute: 1 }, { key: "other-key" }];
+    await withServer({ keys: limited, onRequest }, async (ask) => {
+      for (let i = 0; i < 2; i++) await (await ask("/v1/chat/completions", { messages }, mine)).text();
+      assert.deepEqual(
+        lines.map(({ status, key }) => [status, key]),
+        [
+          [200, "key 1"],
+          [429, "key 1"],
+        ],
+      );
+      assert.deepEqual(
+        lines.map(({ queue_ms }) => typeof queue_ms),
+        ["number", "undefined"],
+      );
+    });
+  });
+
   it("shows histograms by route, model and key, what each key used, and the version", async () => {
     await withServer({ keys, name: "lab" }, async (ask) => {
       await (await ask("/v1/chat/completions", { messages, stream: true }, mine)).text();
@@ -50,6 +70,7 @@ describe("operation", () => {
       assert.ok(page.includes(`coa_request_seconds_bucket{${labels},le="+Inf"} 1`), page);
       assert.ok(page.includes(`coa_request_seconds_count{${labels}} 1`));
       assert.ok(page.includes(`coa_first_event_seconds_count{${labels}} 1`));
+      assert.ok(page.includes(`coa_queue_seconds_count{${labels}} 1`));
       assert.match(page, /coa_key_tokens_total\{key="ada"\} [1-9]/);
       const { version }: Loose = await (await ask("/version", undefined, mine)).json();
       assert.match(version, /^\d+\.\d+/);

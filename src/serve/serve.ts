@@ -47,12 +47,16 @@ export function requestLog(
   most: (typeof logLevels)[number],
   write: (line: string) => void,
 ): (line: RequestLine) => void {
-  return ({ id, method, route, path, status, ms, firstMs, caller, chain, tokens, error }) => {
+  return ({ id, method, route, path, status, ms, firstMs, queuedMs, caller, chain, tokens, error }) => {
     const level = status >= 500 || error !== undefined ? "error" : status >= 400 ? "warn" : "info";
     if (logLevels.indexOf(level) > logLevels.indexOf(most)) return;
     const said = error === undefined ? undefined : redactText(messageOf((error as Error).cause ?? error));
     const known = { time: new Date().toISOString(), level, request: id, method, path: route || path, status };
-    const times = { ms: Math.round(ms), first_ms: firstMs && Math.round(firstMs) };
+    const times = {
+      ms: Math.round(ms),
+      first_ms: firstMs && Math.round(firstMs),
+      queue_ms: queuedMs && Math.round(queuedMs),
+    };
     write(JSON.stringify({ ...known, ...times, key: caller, chain, tokens, error: said }));
   };
 }

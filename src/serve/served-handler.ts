@@ -53,9 +53,9 @@ export function servedHandler(
   options: ServeOptions,
   { counted = metrics(), load, store = onceOpened(), callers: known, model = "" }: ServedParts = {},
 ): ServedHandler {
-  const { keys = [], access, maxBodyBytes, onRequest = logFault } = options;
+  const { access, maxBodyBytes, onRequest = logFault } = options;
   const again = idempotentReplies(async () => (await store()).replies);
-  const { admit, usage } = known ?? callers(keys, async () => (await store()).counts);
+  const { keys, admit, usage } = known ?? callers(options.keys ?? [], async () => (await store()).counts);
   let accepting = true;
   let ready = true;
   let watched = false;
@@ -92,10 +92,11 @@ export function servedHandler(
     errorBody: apiErrorBody,
     accepting: () => accepting,
     onRequest(line) {
-      const { route, status, ms, firstMs, caller: key = "", tokens = 0 } = line;
+      const { route, status, ms, firstMs, queuedMs, caller: key = "", tokens = 0 } = line;
       counted.add("coa_requests_total", { route, status });
       counted.time("coa_request_seconds", { route, model, key }, ms / 1000);
       if (firstMs !== undefined) counted.time("coa_first_event_seconds", { route, model, key }, firstMs / 1000);
+      if (queuedMs !== undefined) counted.time("coa_queue_seconds", { route, model, key }, queuedMs / 1000);
       if (tokens > 0) counted.add("coa_key_tokens_total", { key }, tokens);
       onRequest(line);
     },

@@ -79,8 +79,8 @@ describe("a clock that is set while work is under way", () => {
     it(`frees no caller of its limit: ${direction}`, async () => {
       const key = { key: "secret", requestsPerMinute: 1 };
       const store = await openServeStore();
-      const { admit } = callers([key], async () => store.counts);
-      const ask = () => admit(key).then(() => true, () => false); // biome-ignore format: one question
+      const { admit, keys } = callers([key], async () => store.counts);
+      const ask = () => admit(keys[0]).then(() => true, () => false); // biome-ignore format: one question
       // A minute may end meanwhile, a day may not.
       const answers = [await ask(), await ask(), await ask()];
       jump(ms);

@@ -51,8 +51,9 @@ export interface RequestLine {
   /** 499 where the client left. */
   status: number;
   ms: number;
-  /** When its stream began, the key's name, the chain that answered and its tokens, where they are known. */
+  /** When its stream began, how long it waited, the key's name, the chain that answered and its tokens, where they are known. */
   firstMs?: number;
+  queuedMs?: number;
   caller?: string;
   chain?: string;
   tokens?: number;
@@ -124,11 +125,12 @@ export function guarded<Caller = undefined, Key extends string | { key: string }
   const running = new Set<AbortController>();
   const meter: BodyMeter = { held: 0, max: options.maxHeldBytes ?? Math.max(most.heldBytes, 2 * maxBodyBytes) };
 
-  const callerOf = async (header: HttpRequest["header"]) => {
-    if (keys.length === 0) return options.admit?.(undefined);
+  /** The entry of the key that a request brings; undefined where none is needed. */
+  const entryOf = (header: HttpRequest["header"]): Key | undefined => {
+    if (keys.length === 0) return undefined;
     const given = (options.keyOf ?? keyOf)(header);
     const found = given === undefined ? undefined : findKey(given);
-    if (found) return options.admit?.(found.own);
+    if (found) return found.own;
     const text =
       given === undefined ? "send a key (Authorization: Bearer <key>, or X-API-Key)" : "this key is not known";
     throw new Refusal(401, options.keyText ?? text, { code: "invalid_api_key" });
@@ -148,7 +150,7 @@ export function guarded<Caller = undefined, Key extends string | { key: string }
     let held = 0;
     let pattern = "";
     let firstMs: number | undefined;
-    let who: { name?: string; used?: { billedTokens: number } } | undefined;
+    let who: { name?: string; queuedMs?: number; used?: { billedTokens: number } } | undefined;
     let fault: unknown;
     const errorBody = (error: unknown) => {
       const refused = refusalOf(error, protocol);
@@ -190,9 +192,9 @@ export function guarded<Caller = undefined, Key extends string | { key: string }
       if (found && "pattern" in found) pattern = found.pattern;
       const open = isOpen(request.path);
       if (!open && !accepting()) throw new Refusal(503, "the server is stopping", { headers: { "retry-after": "5" } });
-      const caller = (open ? undefined : await callerOf(request.header)) as Caller & {
-        headers?: Record<string, string>;
-      };
+      const entry = open ? undefined : entryOf(request.header);
+      who = entry as typeof who; // also where it is refused because it may send no more
+      const caller = (open ? undefined : await options.admit?.(entry)) as Caller & { headers?: Record<string, string> };
       Object.assign(headers, caller?.headers);
       who = caller as typeof who;
       if (found instanceof Refusal) throw found;
@@ -214,7 +216,8 @@ export function guarded<Caller = undefined, Key extends string | { key: string }
       const { method, path } = request;
       const ms = performance.now() - started;
       const chain = headers["x-coa-trajectory"];
-      const known = defined({ firstMs, caller: who?.name, chain, tokens: who?.used?.billedTokens, error: fault });
+      const { name, used, queuedMs } = who ?? {};
+      const known = defined({ firstMs, queuedMs, caller: name, chain, tokens: used?.billedTokens, error: fault });
       const line: RequestLine = { id, method, path, route: pattern, status, ms, ...known };
       try {
         onRequest(line);
