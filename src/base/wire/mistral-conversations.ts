@@ -4,7 +4,7 @@
  */
 import { asObject, asString, asText, type Json, objectsOf } from "../../core/json-value.ts";
 import { openaiResponses } from "./openai-responses.ts";
-import { errorText, lose, noReply, type ReplyReader, type WireApi, type WireReply } from "./wire-api.ts";
+import { errorText, lose, noReply, type WireApi, type WireReply } from "./wire-api.ts";
 
 const place = /\/conversations(?:\/([^/?]+)(\/restart)?)?$/;
 
@@ -27,35 +27,31 @@ function readReply(json: Json): WireReply {
 }
 
 /** Entries come in pieces, each named by its id: texts and arguments are to be joined. */
-function replyReader(): ReplyReader {
+function readEvents(events: readonly unknown[]): WireReply {
   const reply = noReply();
   const outputs = new Map<string, Json>();
   let id: unknown;
-  return {
-    reply,
-    add(event) {
-      const json = asObject(event) ?? {};
-      const kind = asText(json["type"]);
-      id ??= json["conversation_id"];
-      if (kind === "conversation.response.error") reply.error = errorText(json);
-      if (kind === "conversation.response.done")
-        Object.assign(reply, readReply({ conversation_id: id, usage: json["usage"], outputs: [...outputs.values()] }));
-      const type = /^(message\.output|function\.call|tool\.execution|agent\.handoff)\.(?:delta|started|done)$/.exec(
-        kind,
-      )?.[1];
-      if (type === undefined) return "";
-      const key = `${type} ${asText(json["id"])} ${asText(json["tool_call_id"])}`;
-      const { content = [], arguments: written = "" } = outputs.get(key) ?? {};
-      const said = asString(json["content"]) ?? json["content"];
-      const pieces = said === undefined ? [] : [typeof said === "string" ? { type: "text", text: said } : said];
-      const joined = {
-        content: [...objectsOf(content), ...pieces],
-        arguments: asText(written) + asText(json["arguments"]),
-      };
-      outputs.set(key, { ...json, type, ...joined });
-      return asString(said) ?? "";
-    },
-  };
+  for (const json of objectsOf(events)) {
+    const kind = asText(json["type"]);
+    id ??= json["conversation_id"];
+    if (kind === "conversation.response.error") reply.error = errorText(json);
+    if (kind === "conversation.response.done")
+      Object.assign(reply, readReply({ conversation_id: id, usage: json["usage"], outputs: [...outputs.values()] }));
+    const type = /^(message\.output|function\.call|tool\.execution|agent\.handoff)\.(?:delta|started|done)$/.exec(
+      kind,
+    )?.[1];
+    if (type === undefined) continue;
+    const key = `${type} ${asText(json["id"])} ${asText(json["tool_call_id"])}`;
+    const { content = [], arguments: written = "" } = outputs.get(key) ?? {};
+    const said = asString(json["content"]) ?? json["content"];
+    const pieces = said === undefined ? [] : [typeof said === "string" ? { type: "text", text: said } : said];
+    const joined = {
+      content: [...objectsOf(content), ...pieces],
+      arguments: asText(written) + asText(json["arguments"]),
+    };
+    outputs.set(key, { ...json, type, ...joined });
+  }
+  return reply;
 }
 
 export const mistralConversations: WireApi = {
@@ -80,7 +76,7 @@ export const mistralConversations: WireApi = {
     return request;
   },
   readReply,
-  replyReader,
+  readEvents,
   limitReply: (body, maxTokens) => ({
     ...body,
     completion_args: { ...asObject(body["completion_args"]), max_tokens: maxTokens },
