@@ -76,6 +76,28 @@ describe("parts of a program", () => {
     assert.deepEqual(refusals(inFlow(parts)), ["part-of-run", "part-of-run", "part-of-run"]);
   });
 
+  it("are tries of one run where the program asks for what it can parse", () => {
+    const asked = user("Give me the price of gold as JSON.");
+    for (const again of [
+      "Validation feedback:\nInvalid JSON: expected value at line 1.",
+      "1 validation error for Price\nprice\n  Field required\n\nFix the errors and try again.",
+      "Correct your JSON ONLY RESPONSE, based on the following errors:\nprice: Field required",
+      "Plain text responses are not permitted, please include your response in a tool call",
+      "Could not parse the output as JSON. Reply once more.",
+    ]) {
+      const tries = [
+        call("Reply with JSON.", [asked], "five"),
+        call("Reply with JSON.", [asked, agent("five"), user(again)], '{"price":5}'),
+      ];
+      const runs = callsToRuns(tries, "wire");
+      assert.deepEqual(
+        runs.map((run) => [run.question, run.answer, run.steps.length]),
+        [[asked.content, '{"price":5}', 2]],
+        again,
+      );
+    }
+  });
+
   it("have no known answer where a judge speaks last, in other languages and words too", () => {
     const draft = "Budapest lies on both banks of the Danube.";
     for (const [judge, verdict] of [

@@ -7,9 +7,9 @@ import type { RecordedCall } from "./recorded-call.ts";
 const observation =
   /^[\s*#]*(?:\[?observation|results?:|✿RESULT✿|观察|\{\s*"(?:result|observation|output|error|tool_result)"\s*:|\[?tool[ _](?:result|response|output)|<(?:tool_response|observation|function_result)|execution (?:log|result)|output of|error)/i;
 
-/** Programs that steer an agent write in the user's name too: our own team does, and many ask for another try. */
+/** Programs that steer an agent write in the user's name too: our own team does, and many ask for another try of what they can't parse. */
 const steering =
-  /^\s*(?:your (?:last |previous )?(?:reply|answer|response|output|message) (?:was|is|did|does|has|could|must)|(?:please |now )?(?:continue|go on|proceed)\b.{0,80}$|analyze the tool result\b)/i;
+  /^\s*(?:your (?:last |previous )?(?:reply|answer|response|output|message) (?:was|is|did|does|has|could|must)|(?:please |now )?(?:continue|go on|proceed)\b.{0,80}$|analyze the tool result\b|(?:\d+ )?validation (?:errors?|feedback)\b|(?:please )?(?:correct|fix) (?:your|the) (?:json|response|output|errors?|format)\b|(?:invalid|malformed|(?:could not|failed to) parse)\b.{0,20}\b(?:json|output|response)\b|plain text responses are not permitted)|\bfix the errors and try again\W*$/i;
 
 /** What frameworks write around a task: smolagents, CrewAI, DSPy. */
 const frames = [
