@@ -2,7 +2,7 @@
  * What groups in flight gain where tools take 1 to 5 seconds: the same reinforcement, with the same seed and as many steps, once with
  * steps that wait for their own rollouts (all of them at the same time, which is their best concurrency) and once with
  * `maxStaleness`, on the embedded engine and the real clock. Both models then answer the same 1,000 new tasks, with tools that answer
- * at once. About six minutes on an idle machine; the load is printed, for training competes with whoever else computes.
+ * at once. About six minutes on an idle machine; the load is printed, for training competes with everything else that runs.
  */
 import { mkdtemp, rm } from "node:fs/promises";
 import { loadavg, tmpdir } from "node:os";

@@ -1,5 +1,5 @@
 /**
- * From recorded runs of somebody else's framework to a dataset that a trainer reads. Traces of a Vercel AI SDK app are
+ * From recorded runs of another framework to a dataset that a trainer reads. Traces of a Vercel AI SDK app are
  * used as an example: give your own files (OTLP, LangSmith, OpenAI traces, wire records, message logs…), or record live
  * with `coa record proxy` and point the app at it.
  *

@@ -5,8 +5,8 @@ import { join } from "node:path";
 import { describe, it } from "node:test";
 import { checkWords } from "./check-words.ts";
 
-describe("the words of flags, errors, public comments and pages", () => {
-  it("are refused by name and place; code in quotes of a page, and comments inside, are not", () => {
+describe("the words of flags, errors, comments and pages", () => {
+  it("are refused by name and place; code in quotes is not", () => {
     const root = mkdtempSync(join(tmpdir(), "coa-words-"));
     try {
       mkdirSync(join(root, "docs"));
@@ -14,7 +14,7 @@ describe("the words of flags, errors, public comments and pages", () => {
       writeFileSync(join(root, "docs", "page.md"), "Fine.\nWhoever asks.\nRuns as `nobody`.\n");
       writeFileSync(
         join(root, "src", "a.ts"),
-        '// somebody\nthrow new Error("nobody \\" answers");\nconst nobody = 1;\n',
+        '// somebody\nthrow new Error("nobody \\" answers");\nconst nobodyId = 1;\n',
       );
       const texts = [
         ["--steps", "1 unless said"],
@@ -23,7 +23,8 @@ describe("the words of flags, errors, public comments and pages", () => {
       ] as const;
       assert.deepEqual(checkWords(root, texts), [
         'docs/page.md:2: "Whoever"',
-        'src/a.ts: "nobody"',
+        'src/a.ts:1: "somebody"',
+        'src/a.ts:2: "nobody"',
         '--steps: "unless said"',
         'coa x: begins with "Tell": begin with what it does to which object',
       ]);

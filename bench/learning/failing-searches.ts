@@ -175,7 +175,7 @@ async function ownChains(lab: LabModel): Promise<Trajectory[]> {
 /** Runs of the scripted team, five of eight among failing searches where asked. */
 async function teamChains(failing: boolean, count: number): Promise<Trajectory[]> {
   const chains: Trajectory[] = [];
-  // Worlds in which nobody practises.
+  // Worlds that are not trained in.
   for (let step = 60; chains.length < count; step += 3) {
     for (const [at, task] of tasksOf(step, 0, 40, failing ? practised : families).entries()) {
       const tools = failing && at % 8 < 5 ? toolsOf(task).failing : toolsOf(task).clean;

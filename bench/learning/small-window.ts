@@ -44,7 +44,7 @@ const { values, positionals } = parseArgs({
   allowPositionals: true,
   options: {
     window: { type: "string", default: "520" },
-    /** Tokens that stay free for a turn: the more, the earlier observations are shortened. An eighth of the window unless said. */
+    /** Tokens that stay free for a turn: the more, the earlier observations are shortened. Default: an eighth of the window. */
     turn: { type: "string" },
     family: { type: "string", default: "hop5" },
     count: { type: "string", default: "300" },
@@ -60,7 +60,7 @@ const { values, positionals } = parseArgs({
     runs: { type: "string", default: "300" },
     lessons: { type: "string", default: "120" },
     seed: { type: "string", default: "1" },
-    /** Test world; 140 + seed unless said. */
+    /** Test world; default 140 + seed. */
     world: { type: "string" },
     out: { type: "string", default: "small-window.json" },
   },

@@ -69,7 +69,7 @@ function finish(trajectory: Trajectory): void {
         : ` Right would be: ${right.join(" or ")}.`;
   element("result").textContent =
     `Answer: ${answer ?? "none"}.${verdict} ${own} tokens written and learned from, ${read} read from tools; ${Math.round(performance.now() - started)} ms, the first token after ${Math.round(first - started)} ms.`;
-  // For whoever drives this page by a program.
+  // For programs that drive this page.
   chain.dataset["trajectory"] = JSON.stringify({ answer, texts: segments.map(({ tag, text }) => [tag, text]) });
   go.disabled = false;
 }

@@ -108,7 +108,7 @@ class _Row:
         self.finish: str | None = None
 
     def take(self, logits: torch.Tensor) -> int:
-        """Draws the next token; a finished row reads its last again, which nobody sees."""
+        """Draws the next token; a finished row reads its last again, which is never seen."""
         if self.finish is not None:
             return self.tokens[-1]
         logprobs = torch.log_softmax(logits / (self.temperature or 1.0), -1)

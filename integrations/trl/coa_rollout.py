@@ -12,7 +12,7 @@
 
 The policy is reached at its own OpenAI-compatible server (vLLM in server mode, or any that takes and gives token ids).
 Without an address it is the trainer's own model, sampled in this process (coa_policy.py): slow, but it needs no GPU.
-Tokens that the model only read (observations) carry env_mask 0. A task that nobody could judge has the reward None,
+Tokens that the model only read (observations) carry env_mask 0. A task that could not be judged has the reward None,
 which TRL leaves out of the mean; it is never 0. Written for TRL 1.13, whose rollout_func is experimental.
 """
 

@@ -39,7 +39,7 @@ export function chainRun(id: string, task: Task, setup: ChainSetup, replay: Repl
     id,
     task,
     replay,
-    // What somebody put together by hand has no prompt yet.
+    // A chain that was put together by hand has no prompt yet.
     context: chainContext(from?.prompt.length ? from.prompt : setup.prompt(task), setup.model, setup.count, from?.promptTokens), // biome-ignore format: one argument each
     usage: emptyUsage(),
     violations: [],

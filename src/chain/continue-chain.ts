@@ -40,7 +40,7 @@ function restoreContext(context: ChainContext, from: Trajectory, tokenizer: Toke
   context.counted(context.size(), 0);
 }
 
-/** A segment that somebody edited has no tokens yet; its tags are special ids, its text is plain. */
+/** An edited segment has no tokens yet; its tags are special ids, its text is plain. */
 function withTokens(segment: Segment, tokenizer: Tokenizer | undefined): Segment {
   if (!tokenizer || segment.tokens) return segment;
   const { tag, text, raw = `<${tag}>${text}</${tag}>` } = segment;

@@ -1,4 +1,4 @@
-/** Work with an end: it gets a signal, and whoever waits for it is freed at the deadline even if the signal is ignored. */
+/** Work with an end: it gets a signal, and its caller is freed at the deadline even if the signal is ignored. */
 
 /** Thrown at the deadline; unlike an abort by the caller it is an outcome, not a request to stop everything. */
 export class DeadlineError extends Error {

@@ -11,7 +11,7 @@ export function fingerprint(content: string | Uint8Array): string {
 const names = new WeakMap<Message, string>();
 
 /**
- * The name under which a team run stores a message: equal messages have equal names, whoever recorded them. The message
+ * The name under which a team run stores a message: equal messages have equal names in every recorder. The message
  * must not change afterwards.
  */
 export function messageHash(message: Message): string {

@@ -1,5 +1,5 @@
 /**
- * Which task a run worked on. Our own teams write the task's id into the run; a recording of somebody else's system knows
+ * Which task a run worked on. Our own teams write the task's id into the run; a recording of another system knows
  * only the question, so tasks are found by their question too, word for word but for case, white space and quotes around it.
  */
 import type { Task } from "../core/task.ts";

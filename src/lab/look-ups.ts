@@ -104,7 +104,7 @@ interface Asked {
   relations: (keyof typeof wordings)[];
 }
 
-/** Reads a question with the table of wordings, as somebody who knows the language would. */
+/** Reads a question with the table of wordings, as a reader who knows the language would. */
 function understand(question: string): Asked | null {
   for (const [relation, { asks }] of Object.entries(wordings)) {
     for (const ask of asks) {

@@ -1,5 +1,5 @@
 /**
- * Names nobody has read before. A word is a number written in syllables, and every pair of seed and split has its own
+ * Names that stand in no other text. A word is a number written in syllables, and every pair of seed and split has its own
  * block of numbers, so no two seeds, and no two splits, ever share an entity's name. This is guaranteed by arithmetic.
  * Blocks of three-syllable words come first; seeds beyond them, and very large worlds, take longer words. A person is a
  * first name from a small common stock and a last name that is such a word.
@@ -17,7 +17,7 @@ const consonants = [..."bdfghjklmnprstvz"];
 const vowels = [..."aeiou"];
 const syllables = consonants.flatMap((consonant) => vowels.map((vowel) => consonant + vowel));
 
-/** Random syllables sometimes spell what nobody wants to read. */
+/** Random syllables sometimes spell words that offend. */
 const unwelcome = /nig[aeiou]|fag[ao]|put[ao]|rape|pedo|nazi|kike|kaka|pipi|popo|dike/;
 
 /** How many words of each length one seed and split own. */

@@ -1,6 +1,6 @@
 /**
  * What is true of things in the lab, and how pages and questions say it. Every relation has three phrasings on pages
- * and one in questions. The scripted specialists read with this same table, as somebody who knows the language would.
+ * and one in questions. The scripted specialists read with this same table, as a reader who knows the language would.
  */
 
 export const kinds = ["person", "city", "company", "river"] as const;

@@ -74,7 +74,7 @@ export function scriptedSpecialists(
   };
 }
 
-/** Gives a function the name under which records list it, so that nobody takes it for a model. */
+/** Gives a function the name under which records list it, so that it is not taken for a model. */
 function named(name: string, specialist: Specialist): Specialist {
   return Object.defineProperty(specialist.bind(null), "name", { value: name });
 }
@@ -103,7 +103,7 @@ interface Walk {
 interface Situation {
   walks: Walk[];
   result: string | null;
-  /** The newest page was the wrong one and nobody has judged that yet. */
+  /** The newest page was the wrong one and was not judged yet. */
   stuck: string | null;
 }
 

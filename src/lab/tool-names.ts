@@ -1,5 +1,5 @@
 /**
- * The lab's tools under other names, and tools that nobody asked for: what a trained chain model does with tools that
+ * The lab's tools under other names, and tools that no question needs: what a trained chain model does with tools that
  * it never saw. The names are put in front of the question, as they would be in a prompt; names of test runs never
  * occur in training.
  */
@@ -34,7 +34,7 @@ export function variedNames(seed: number | string, split: Split): ToolNames {
   return Object.fromEntries(Object.entries(pools[split]).map(([tool, names]) => [tool, name(names)]));
 }
 
-/** A word that nobody uses, sometimes two joined by a low line, as names of tools are. */
+/** A made-up word, sometimes two joined by a low line, as names of tools are. */
 function madeUp(random: SeededRandom): string {
   const syllable = () =>
     random.pick([..."bdfgklmnprstvz"]) + random.pick([..."aeiou"]) + random.pick(["", "", "l", "n", "r", "s"]);

@@ -1,6 +1,6 @@
 /**
  * The world as a web: one small HTML page per thing, and the documents a search index is built from. Inside a chain a
- * page's address is short (`http://lab/483`), because a small model must copy it; whoever fetches maps the host `lab`
+ * page's address is short (`http://lab/483`), because a small model must copy it; the fetcher maps the host `lab`
  * to where the world is really served.
  */
 import { seededRandom } from "../base/work/random.ts";

@@ -164,7 +164,7 @@ function gateAfter(profile: Profile, spec: TagSpec, text: string): ChainState["g
       }
     }
     if (gate.when === "score-below" && spec.body.kind === "score") {
-      // An unreadable score counts as a low one: nobody may answer on a verification that says nothing.
+      // An unreadable score counts as a low one: there is no answer on a verification that says nothing.
       const score = readScore(text);
       if (score === null || score < gate.min) {
         return { tag: spec.name, leaves: spec.next.filter((name) => !gate.forbids.includes(name)) };

@@ -186,7 +186,7 @@ export function askedMove(messages: readonly Message[], isManager: boolean): Ask
   let task: AskedMove = isManager ? "answer" : "report";
   let judged: AskedMove | undefined;
   for (const { role, content, toolCalls = [] } of messages) {
-    // Whoever is called has a task of its own; who judges or notes calls nobody.
+    // A called agent has a task of its own; one that judges or notes calls none.
     if (toolCalls.length > 0) judged = undefined;
     const request = role === "user" ? teamRequestIn(content) : undefined;
     if (!request || request === teamRequests.emptyReply) continue;

@@ -1,4 +1,4 @@
-/** What to call an agent that nobody named: by the call that started it, by its instructions, or by its place. */
+/** What to call an agent without a name: by the call that started it, by its instructions, or by its place. */
 import { asObject, asString, parseJson } from "../core/json-value.ts";
 import type { ToolCall } from "../core/message.ts";
 

@@ -54,7 +54,7 @@ export function nearestInFlow<T>(
   return undefined;
 }
 
-/** Tells the calls that came after no reply: a recorder inside the process knows it where it followed the program at all. */
+/** Finds the calls that came after no reply: a recorder inside the process knows it where it followed the program at all. */
 export function firstInFlow(calls: readonly RecordedCall[]): (call: RecordedCall) => boolean {
   const followed = calls.some((call) => call.after !== undefined);
   return (call) => followed && call.recorder === "preload" && call.after === undefined;

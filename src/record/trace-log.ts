@@ -30,7 +30,6 @@ const traceFormats = {
   langfuse: format<Json>({ items: single, traceOf: langfuseTrace, spans: langfuseToSpans }),
 };
 
-/** Formats of traces. */
 export const traceFormatNames = Object.keys(traceFormats) as (keyof typeof traceFormats)[];
 
 /** Reads one payload. */

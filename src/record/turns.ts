@@ -82,7 +82,7 @@ function turnOfThread(
     if (turn !== undefined) return turn;
     at = link?.parent ?? at.handoffFrom;
   }
-  // Nobody called it: it belongs to the turn that was under way.
+  // No call started it: it belongs to the turn that was under way.
   const started = thread.calls[0]!.startedAt;
   let found = 0;
   for (const [call, turn] of turnOf) if (call.startedAt <= started) found = Math.max(found, turn);

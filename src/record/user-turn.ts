@@ -33,7 +33,7 @@ export function toldTask(messages: readonly Message[] = []): string | undefined 
 
 type Spoken = Pick<RecordedCall, "messages" | "text"> & { toolCalls: readonly unknown[] };
 
-/** Whether a call answers something new: the call before it answered, whole or stopped half-way, and somebody wrote since. */
+/** Whether a call answers something new: the call before it answered, whole or stopped half-way, and a message was written since. */
 export function beginsTurn(before: Spoken, call: Pick<Spoken, "messages">): boolean {
   if (before.toolCalls.length > 0 || before.text.trim() === "") return false;
   const { messages } = call;

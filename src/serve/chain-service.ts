@@ -262,7 +262,7 @@ export function chainService(
   };
 }
 
-/** Tells in every API that the answer is not the model's own, or that the model was not sure of it. */
+/** Marks in every API that the answer is not the model's own, or that the model was not sure of it. */
 function* wayOf({ served }: Trajectory = {} as Trajectory): Generator<ServedEvent> {
   const { via = "model", reason } = served?.cascade ?? {};
   if (via === "model") return;

@@ -74,7 +74,7 @@ interface Wanted {
   stop: StopCut;
 }
 
-/** Tells what the model samples. The text stops before the stop string; ids are as they were sampled. */
+/** Sends what the model samples. The text stops before the stop string; ids are as they were sampled. */
 async function tellCompletion(
   events: AsyncIterable<ContinueEvent>,
   writer: ReplyWriter,

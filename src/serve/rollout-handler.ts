@@ -138,7 +138,7 @@ export function rolloutHandler(options: RolloutHandlerOptions): ServedHandler {
           batch.open--;
         }
       };
-      // Says that this server is alive, and finds what lost workers held.
+      // Signals that this server is alive, and finds what lost workers held.
       const beat = setInterval(() => void work(), silenceMs / 4);
       try {
         if (!stream) return { id, rollouts: await inParallel(jobs, jobs.length, one) };
@@ -167,7 +167,7 @@ export function rolloutHandler(options: RolloutHandlerOptions): ServedHandler {
 const toStderr = (words: string) => console.error(printable(words));
 
 /**
- * How a policy failed, without its server's words: whoever asks names the address, which may be one that only this machine
+ * How a policy failed, without its server's words: the caller names the address, which may be one that only this machine
  * reaches, and what is said there is not theirs to read.
  */
 function wordless(detail: string, log = toStderr): string {

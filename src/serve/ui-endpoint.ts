@@ -158,7 +158,7 @@ const unreadMs = 30_000;
 
 interface BackgroundRun {
   readonly ended: boolean;
-  /** Tells its events from the first to the last. */
+  /** Sends its events from the first to the last. */
   follow(signal: AbortSignal, emit: Emit): Promise<void>;
 }
 

@@ -56,7 +56,6 @@ export interface ServedCascade<R extends Asked> {
   settle(): Promise<void>;
 }
 
-/** Serves by a cascade. */
 export function servedCascade<R extends Asked>(options: ServedCascadeOptions<R>): ServedCascade<R> {
   const { cascade, audit, name, agree, whenDown = "fail", count, now = Date.now } = options;
   const door = oldSystemDoor(options.ask, { perHour: options.perHour, now });

@@ -23,7 +23,7 @@ How you work:
 - When a step failed, when reports conflict, or when the work goes in circles, call the reflector and then follow its judgement: if anything is rated Poor you will be asked for a new plan that avoids what went wrong.
 - Never guess a fact that can be looked up, and never compute in your head what the code agent can compute.
 
-When you know the answer, reply with the answer alone, without calling anybody: a name, a number or a short phrase, exactly as the question wants it, with no explanation around it. A verifier will check it against the evidence. If the verifier does not accept it you will be asked for a new plan.`;
+When you know the answer, reply with the answer alone, without calling an agent: a name, a number or a short phrase, exactly as the question wants it, with no explanation around it. A verifier will check it against the evidence. If the verifier does not accept it you will be asked for a new plan.`;
 
 export const searchInstructions = `You are the search agent of a team. The manager gives you a subject and you find pages about it.
 

@@ -120,7 +120,7 @@ async function carryOut(state: ManagerState, step: TeamStep): Promise<void> {
   };
   const outcomes: (Delegated | null)[] = []; // [call]
   if (shared) {
-    // Every call must be answered before anybody else speaks; then control moves from one to the next.
+    // Every call must be answered before another agent speaks; then control moves from one to the next.
     given.forEach((one, index) => {
       answerCall(index, "problem" in one ? `error: ${one.problem}` : `${one.member.name} takes over.`);
     });

@@ -1,5 +1,5 @@
 /**
- * The small team, for models of one or two billion weights: the rules decide whose turn it is, nobody delegates, and calls
+ * The small team, for models of one or two billion weights: the rules decide whose turn it is, no agent delegates, and calls
  * are written as text. A planner plans; the workers take their turns until one of them marks an answer; a verifier answers
  * the question itself, without seeing theirs. Where the two differ, the workers begin anew with the plan before them, and
  * two answers that agree win: a small model finds right what it is shown, but errs differently each way.

@@ -1,5 +1,5 @@
 /**
- * A chat template comes with a model folder, so it is somebody else's program: loops in loops, lists of a billion numbers
+ * A chat template comes with a model folder, so it is a stranger's program: loops in loops, lists of a billion numbers
  * and texts that double must end. Every evaluated node costs a step, and so does what it makes by its size; a template
  * that takes more steps than any real one is refused.
  */

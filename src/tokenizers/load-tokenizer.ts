@@ -1,6 +1,6 @@
 /**
  * Any Hugging Face tokenizer as our `Tokenizer`. Three ways to encode, kept separate on purpose: `encode` for text
- * anybody may have written, `encodeWithSpecials` for text of our own in which tags and markers count, `encodePrompt`
+ * others may have written, `encodeWithSpecials` for text of our own in which tags and markers count, `encodePrompt`
  * for messages through the chat template, where markers count and look-alikes inside messages don't.
  */
 import { mkdir, readFile, writeFile } from "node:fs/promises";

@@ -104,7 +104,7 @@ function stepsOf(profile: Profile, segments: readonly Segment[]): Step[] {
 
 const normal = (text: string) => text.trim().replace(/\s+/g, " ");
 
-/** A segment as the student is to write it: without the ids and probabilities of whoever wrote it first. */
+/** A segment as the student is to write it: without the ids and probabilities of its first writer. */
 function bare({ tag, text, by, raw }: Segment): Segment {
   return { tag, text, by, ...(raw === undefined ? {} : { raw }) };
 }

@@ -1,4 +1,4 @@
-/** The same promise as `openJsonl` for code that can't wait: a recorder inside somebody else's program. */
+/** The same promise as `openJsonl` for code that can't wait: a recorder inside another program. */
 import { closeSync, fstatSync, ftruncateSync, mkdirSync, openSync, writeSync } from "node:fs";
 import { dirname } from "node:path";
 import { ownerOnly } from "./disk.ts";

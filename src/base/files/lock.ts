@@ -1,7 +1,7 @@
 /**
- * One writer per folder or file. A lock is a file with its owner's identity, put in place whole (a hard link), so nobody
- * sees a lock without an owner. The lock of an owner that is gone is removed under a guard named after exactly that lock:
- * of all who find it, one may remove it, and nobody can remove the next one by mistake. An owner on this machine is gone
+ * One writer per folder or file. A lock is a file with its owner's identity, put in place whole (a hard link), so that no
+ * process sees a lock without an owner. The lock of an owner that is gone is removed under a guard named after exactly that lock:
+ * of all who find it, one may remove it, and none can remove the next one by mistake. An owner on this machine is gone
  * when its process is; an owner elsewhere (another host, another container) when its lock was not renewed for a while.
  */
 
@@ -66,7 +66,7 @@ export async function acquireLock(path: string, options: { leaseMs?: number; dis
   });
 }
 
-/** Whether somebody who lives holds the lock. A look writes nothing: an owner elsewhere is judged by this machine's clock. */
+/** Whether a living process holds the lock. A look writes nothing: an owner elsewhere is judged by this machine's clock. */
 export async function isLocked(path: string): Promise<boolean> {
   const held = await readLock(nodeDisk, path);
   if (!held) return false;
@@ -91,7 +91,7 @@ async function place(disk: Disk, path: string, mine: Owner): Promise<Lock | unde
   } finally {
     await disk.rm(temporary, { force: true });
   }
-  // The handle is of our own file, so renewing can never touch a lock that somebody else has taken since.
+  // The handle is of our own file, so renewing can never touch a lock that another process has taken since.
   const renew = setInterval(() => void writeAll(file, Buffer.from(text), 0).catch(() => {}), renewMs);
   renew.unref();
   return {
@@ -138,7 +138,7 @@ async function readLock(disk: Disk, path: string): Promise<{ text: string; owner
 
 /** Whether an owner lives; of one elsewhere that is known only by its lock having been `renewed`. */
 async function isAlive(owner: Owner | undefined, renewed: () => Promise<boolean>): Promise<boolean> {
-  if (!owner) return false; // no lock of ours is ever without an owner: somebody wrote it by hand
+  if (!owner) return false; // no lock of ours is ever without an owner: it was written by hand
   if (owner.host !== hostname()) return renewed();
   if (owner.boot !== undefined && owner.boot !== (await bootId())) return false; // the machine was restarted
   if (owner.space !== undefined && owner.space !== (await processSpace())) return renewed();

@@ -161,7 +161,7 @@ async function setTornLineAside(disk: Disk, file: string): Promise<number> {
     const torn = Buffer.alloc(size - end);
     await handle.read(torn, 0, torn.length, end);
     if (isWholeRecord(torn)) {
-      // Somebody's file without a last newline, or a crash just before it: nothing is missing but the newline.
+      // A file without a last newline, or a crash just before it: nothing is missing but the newline.
       await writeAll(handle, Buffer.from("\n"), size);
       return 0;
     }

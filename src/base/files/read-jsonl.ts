@@ -106,7 +106,7 @@ export async function readAllJsonl<T = unknown>(
   return Array.fromAsync(readJsonl(file, schema, options));
 }
 
-/** Whether a text is the beginning of a JSON object or array: a write that broke off, not somebody's mistake. */
+/** Whether a text is the beginning of a JSON object or array: a write that broke off, not a mistake in the file. */
 function isCutOff(text: string, message: string): boolean {
   if (!/^\s*[{[]/.test(text)) return false;
   const at = Number(/at position (\d+)/.exec(message)?.[1] ?? -1);

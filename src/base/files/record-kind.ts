@@ -1,5 +1,5 @@
 /**
- * What a JSONL file of ours (or of anybody who writes our types) holds, known from one of its lines. Runs and chains
+ * What a JSONL file of ours (or of a program that writes our types) holds, known from one of its lines. Runs and chains
  * come bare, inside a rollout, or inside an evaluation's line: they are unwrapped here and nowhere else.
  */
 import { asObject, type Json } from "../../core/json-value.ts";

@@ -12,7 +12,7 @@ const limits = new Set([
   128, 256, 512, 1000, 1024, 2000, 2048, 4095, 4096, 8191, 8192, 10_000, 16_384, 32_767, 32_768, 65_535, 65_536,
 ]);
 
-/** Says why a text looks cut off, or nothing. */
+/** Why a text looks cut off; nothing where it does not. */
 export function cutText(text: string, isJson = false): string | undefined {
   const end = text.slice(-300);
   if (cutMarks.some((mark) => mark.test(end))) return `ends with a cut mark: ${end.slice(-40).trim()}`;

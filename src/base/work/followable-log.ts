@@ -29,7 +29,7 @@ export interface FollowableLog<T> {
   append(...items: readonly T[]): void;
   /** Nothing follows; readers return after the last item. */
   end(): void;
-  /** Tells the items, those that are there together, until the log ends or the signal aborts; what `tell` returns is waited for. */
+  /** Passes on the items, those that are there together, until the log ends or the signal aborts; what `tell` returns is waited for. */
   follow(tell: (items: readonly T[]) => Promise<void> | undefined, signal?: AbortSignal): Promise<void>;
 }
 

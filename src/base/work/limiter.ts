@@ -1,7 +1,7 @@
 /**
  * Bounded work: so many at once (semaphore), so many starts in a time (rate limiter), both together (limiter), and two
- * ways to run many jobs under a bound (a pool with results in order, and results as they end). Whoever waits goes in the
- * order of arrival and stops waiting when its signal aborts.
+ * ways to run many jobs under a bound (a pool with results in order, and results as they end). Waiting calls go in the
+ * order of arrival and stop waiting when their signal aborts.
  */
 
 /** Gives a place back; calling it twice does nothing more. */
@@ -37,7 +37,7 @@ export function sleep(ms: number, signal?: AbortSignal): Promise<void> {
 
 const systemClock: LimiterClock = { now: () => performance.now(), sleep };
 
-/** At most `places` holders at a time, shared fairly: a free place goes to whoever of those that wait holds the fewest. */
+/** At most `places` holders at a time, shared fairly: a free place goes to the waiting one that holds the fewest. */
 export function semaphore(places: number) {
   // Insertion order is arrival order, and leaving early is cheap.
   const queues = new Map<string, Set<() => void>>();

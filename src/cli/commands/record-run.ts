@@ -83,7 +83,7 @@ function recordedBy(command: string, proxy: RecordingProxy, guests: string): Rec
     NODE_OPTIONS: `${NODE_OPTIONS} --import=${new URL(`../../record/${register}`, import.meta.url).href}`.trim(),
     ...(python !== undefined && { PYTHONPATH: [python, PYTHONPATH].filter((path) => path !== "").join(delimiter) }),
     COA_PROXY: at,
-    // Several SDKs send traces over gRPC unless told otherwise, which a collector of HTTP never sees.
+    // Several SDKs send traces over gRPC by default, which a collector of HTTP never sees.
     OTEL_EXPORTER_OTLP_PROTOCOL: process.env["OTEL_EXPORTER_OTLP_PROTOCOL"] ?? "http/protobuf",
     ...(loadsRecorder.test(basename(command)) ? {} : baseUrls(at)),
   };

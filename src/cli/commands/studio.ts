@@ -40,7 +40,7 @@ export default defineCommand({
       paths: positionals.length === 0 ? [workspace] : positionals,
       home: workspace,
       port: values.port,
-      // The engine is loaded when somebody compares two models.
+      // The engine is loaded when two models are compared.
       score: async (folder, tokens) => {
         const { openEmbeddedEngine } = await import("../../engines/embedded/embedded-engine.ts");
         const engine = await openEmbeddedEngine({ folder });

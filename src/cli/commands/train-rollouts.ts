@@ -229,7 +229,7 @@ async function openCoordinator(
   note(`Rollouts wait for workers: coa worker --coordinator ${server.origin}`);
   return {
     play: board.play,
-    /** Tells workers that the run has ended. */
+    /** Ends the run for its workers. */
     async close() {
       board.close();
       await server.drain(5000);

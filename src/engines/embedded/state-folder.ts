@@ -63,7 +63,7 @@ export async function saveStateFolder(folder: string, state: EngineState, compan
   else await saveModelFolder(folder, { config, parameters }, { type: "f32", companionsFrom, writeMore });
 }
 
-/** Tells one base model from another: the beginning of every tensor. */
+/** Distinguishes base models: the beginning of every tensor. */
 function fingerprintOf(parameters: ParameterSet): string {
   const hash = createHash("sha256");
   for (const [name, { data }] of parameters) {

@@ -242,7 +242,7 @@ function substitute(
       terms += written?.length ?? 0;
       if (terms > mostTerms) throw refused;
       if (written) return [head === "Sum" ? "Add" : "Multiply", ...written];
-      // Terms that nobody defined have no sum that the engine could come near.
+      // Terms without a definition have no sum that the engine could come near.
       if (JSON.stringify(part).includes('"call_')) throw refused;
     }
     const inner = [...names, ...boundNames(part)];
@@ -277,7 +277,7 @@ function guard(engine: ComputeEngine, head: string, items: Json[]): void {
 const mostTerms = 2000;
 
 /**
- * The terms of a sum or product that the engine can't run: of a sequence or function nobody defined, or of other sums.
+ * The terms of a sum or product that the engine can't run: of a sequence or function without a definition, or of other sums.
  * Undefined where it can, or where the bounds are not two whole numbers near each other.
  */
 function writtenOut(

@@ -57,7 +57,7 @@ function passOn(response: Response, exchange: OpenExchange): Response {
     async pull(controller) {
       try {
         const { done, value } = await reader.read();
-        if (exchange.cause) enterCause(exchange.cause); // whoever waits for this piece comes after the reply
+        if (exchange.cause) enterCause(exchange.cause); // what waits for this piece comes after the reply
         if (done) {
           exchange.end("complete");
           controller.close();

@@ -23,7 +23,7 @@ export interface McpTool {
 export interface McpCallContext {
   caller: Caller;
   signal: AbortSignal;
-  /** Tells the client what happens, in a line. */
+  /** Sends the client a progress line. */
   progress(message: string): Promise<void>;
 }
 

@@ -146,7 +146,7 @@ function isWhole(bytes: Buffer): boolean {
   }
 }
 
-/** Says whether a file still begins as it did: a number of bytes and their hash. */
+/** Whether a file still begins as it did: a number of bytes and their hash. */
 function headOf(handle: number, length: number): string {
   const bytes = Buffer.alloc(length);
   const count = readSync(handle, bytes, 0, length, 0);

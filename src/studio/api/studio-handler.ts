@@ -1,6 +1,6 @@
 /**
  * The studio's server side: static files of the app, and its questions answered as JSON. It reads files and may run tools
- * for whoever asks, so it answers only this machine's own names (no foreign page, no rebound name) and only who brings the
+ * for its callers, so it answers only this machine's own names (no foreign page, no rebound name) and only who brings the
  * token of this start; the page itself may load nothing but its own files.
  */
 import { once } from "node:events";

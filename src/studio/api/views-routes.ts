@@ -19,7 +19,7 @@ const viewSchema = z.object({
     .regex(/^\/[a-z]+(\?|$)/)
     .max(2_000),
 });
-/** A list that somebody gave a name. */
+/** A named list. */
 export type SavedView = z.infer<typeof viewSchema>;
 
 const mostViews = 200;

@@ -1,6 +1,6 @@
 /**
  * The keyboard: every action has a key, and `?` lists those that work here. Keys are written as people say them: `j`,
- * `shift+j`, `g r` (one after the other), `escape`. While somebody types into a field only `escape` is ours.
+ * `shift+j`, `g r` (one after the other), `escape`. While the user types into a field only `escape` is ours.
  */
 import { signal } from "@preact/signals";
 import type { RefObject } from "preact";

@@ -10,7 +10,7 @@ import { place, setQuery } from "./router.ts";
 
 const tokenKey = "coa-studio-token";
 
-/** Takes the token out of the address, so that it is in no link that somebody copies. */
+/** Takes the token out of the address, so that a copied link does not hold it. */
 function takeToken(): string {
   const given = place.value.query.get("token");
   if (given) {

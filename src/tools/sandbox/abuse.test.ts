@@ -17,7 +17,7 @@ import { whole } from "../../../test/fixtures/test-size.ts";
 import { endlessMs, until } from "../../../test/fixtures/until.ts";
 import type { Sandbox, SandboxResult } from "../../core/sandbox.ts";
 import { bubblewrapProblem, bubblewrapSandbox } from "./bubblewrap.ts";
-import { isRoot, nobody, processTree, readableByAll, treeMemoryMb } from "./launch.ts";
+import { isRoot, nobodyId, processTree, readableByAll, treeMemoryMb } from "./launch.ts";
 import { pyodideSandbox } from "./pyodide-launch.ts";
 
 interface AbuseWorld {
@@ -70,7 +70,7 @@ async function abuseWorld(): Promise<AbuseWorld> {
   const udp = createSocket("udp4", () => connections++);
   await new Promise<void>((resolve) => udp.bind(port, "127.0.0.1", resolve));
   // The same user as the sandboxed code, so that only the sandbox stands between them.
-  const as = isRoot() ? { uid: nobody, gid: nobody } : {};
+  const as = isRoot() ? { uid: nobodyId, gid: nobodyId } : {};
   const victim: ChildProcess = spawn("/bin/sleep", ["300"], { stdio: "ignore", ...as });
   await new Promise((resolve) => victim.once("spawn", resolve));
   return {

@@ -11,7 +11,7 @@ import { CoaError } from "../../core/errors.ts";
 import type { Sandbox, SandboxLevel, SandboxLimits, SandboxRequest, SandboxResult } from "../../core/sandbox.ts";
 import { type ControlGroup, type ControlGroups, controlGroups } from "./cgroup.ts";
 import { childPool } from "./child-pool.ts";
-import { isRoot, nobody, systemProgram, whenThereIsRoom } from "./launch.ts";
+import { isRoot, nobodyId, systemProgram, whenThereIsRoom } from "./launch.ts";
 import { withLimits } from "./limits.ts";
 import { limitsLine, type OneShot, pythonEntry, startOneShot } from "./one-shot.ts";
 import { systemCallFilter } from "./system-call-filter.ts";
@@ -35,7 +35,7 @@ export function bubblewrapProblem(options: BubblewrapOptions = {}): string | und
   if (!program) return "bwrap is not installed (Debian package bubblewrap)";
   const python = options.python ?? "/usr/bin/python3";
   if (!existsSync(python)) return `${python} does not exist (Debian package python3)`;
-  const user = isRoot() ? { uid: nobody, gid: nobody } : {};
+  const user = isRoot() ? { uid: nobodyId, gid: nobodyId } : {};
   const args = [...walls(), "/usr/bin/true"];
   const { status, stderr } = spawnSync(program, args, {
     env: {},
@@ -66,7 +66,7 @@ export function bubblewrapSandbox(options: BubblewrapOptions = {}): Sandbox {
         ...["--json-status-fd", "4", ...(filter ? ["--seccomp", "5"] : [])],
         ...[options.python ?? "/usr/bin/python3", "-I", "-B", "-c", pythonEntry],
       ],
-      user: isRoot() ? nobody : undefined,
+      user: isRoot() ? nobodyId : undefined,
       filter,
       prepare: (pid) => group?.join(pid),
     }).catch((error) => {
@@ -131,7 +131,7 @@ function sweepOrphans(): void {
       if (!words[0]?.endsWith("bwrap")) continue;
       const owner = words[words.indexOf("--hostname") + 1]?.slice(hostPrefix.length);
       if (owner && /^\d+$/.test(owner) && !existsSync(`/proc/${owner}`)) process.kill(Number(pid), "SIGKILL");
-    } catch {} // gone, or somebody else's
+    } catch {} // gone, or another user's
   }
 }
 
@@ -150,7 +150,7 @@ function walls(): string[] {
   const disk = (size: number, folder: string) => ["--size", `${Math.round(size * megabyte)}`, "--tmpfs", folder];
   return [
     ..."--unshare-all --unshare-user --disable-userns --die-with-parent --new-session --cap-drop ALL".split(" "),
-    ...["--uid", `${nobody}`, "--gid", `${nobody}`, "--hostname", `${hostPrefix}${process.pid}`],
+    ...["--uid", `${nobodyId}`, "--gid", `${nobodyId}`, "--hostname", `${hostPrefix}${process.pid}`],
     ...system,
     ...["--proc", "/proc", "--dev", "/dev"],
     ...disk(diskMb / 4, "/dev/shm"),

@@ -74,7 +74,7 @@ export function childPool<Child extends AnyChild>(options: {
         diedUnused = 0;
         if (child.alive) return child;
       } catch (error) {
-        // Somebody may have killed it while it started; what can't start at all fails again at once.
+        // It may have been killed while it started; what can't start at all fails again at once.
         if (++failures === startTries) throw error;
       }
     }

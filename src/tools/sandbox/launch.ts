@@ -8,7 +8,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { CoaError } from "../../core/errors.ts";
 
 /** The user and group that sandboxed processes run as when we are root: `nobody`. */
-export const nobody = 65_534;
+export const nobodyId = 65_534;
 
 /** Absolute path of a system program, or undefined. Looked up in fixed places: PATH may name anything. */
 export function systemProgram(name: string): string | undefined {
@@ -62,7 +62,7 @@ export function weakened(command: string, args: string[], options: { dataMb: num
   if (setpriv) {
     chain.push(setpriv, "--no-new-privs", "--pdeathsig", "KILL");
     if (isRoot() && [command, ...options.needs].every(readableByAll)) {
-      const user = `--reuid ${nobody} --regid ${nobody} --clear-groups --inh-caps=-all --bounding-set=-all`;
+      const user = `--reuid ${nobodyId} --regid ${nobodyId} --clear-groups --inh-caps=-all --bounding-set=-all`;
       chain.push(...user.split(" "));
       dropInside = false;
     }
@@ -86,7 +86,7 @@ export class NotStarted extends CoaError {
   }
 }
 
-/** Waits and tries again while the machine refuses new processes. Nobody's program is to blame for that. */
+/** Waits and tries again while the machine refuses new processes. No program is to blame for that. */
 export async function whenThereIsRoom<T>(start: () => Promise<T>, signal?: AbortSignal): Promise<T> {
   for (let waitMs = 50; ; waitMs *= 2) {
     try {

@@ -1,10 +1,10 @@
-/** The system's python3 in Google's nsjail, where somebody has built it and said where it is. */
+/** The system's python3 in Google's nsjail, where it is built and its place is given. */
 
 import { existsSync } from "node:fs";
 import { CoaError } from "../../core/errors.ts";
 import type { Sandbox, SandboxLimits, SandboxRequest, SandboxResult } from "../../core/sandbox.ts";
 import { childPool } from "./child-pool.ts";
-import { isRoot, nobody } from "./launch.ts";
+import { isRoot, nobodyId } from "./launch.ts";
 import { withLimits } from "./limits.ts";
 import { limitsLine, pythonEntry, startOneShot, tellsStart } from "./one-shot.ts";
 
@@ -30,7 +30,7 @@ export function nsjailSandbox(options: NsjailOptions): Sandbox {
       startOneShot({
         command: options.path,
         args: nsjailArguments(options),
-        user: isRoot() ? nobody : undefined,
+        user: isRoot() ? nobodyId : undefined,
         tells: true,
       }),
     isolation: "trajectory",
@@ -58,7 +58,7 @@ function nsjailArguments(options: NsjailOptions): string[] {
   const bytes = 64 * 1024 * 1024;
   const folders = ["/usr", "/bin", "/lib", "/lib64"].filter((folder) => existsSync(folder));
   return [
-    ...["--mode", "o", "--really_quiet", "--user", `${nobody}:${nobody}:1`, "--group", `${nobody}:${nobody}:1`],
+    ...["--mode", "o", "--really_quiet", "--user", `${nobodyId}:${nobodyId}:1`, "--group", `${nobodyId}:${nobodyId}:1`],
     ...["--hostname", "sandbox", "--pass_fd", "3", "--pass_fd", "4", "--time_limit", "0"],
     ...folders.flatMap((folder) => ["--bindmount_ro", folder]),
     ...["/dev/null", "/dev/zero", "/dev/urandom"].flatMap((file) => ["--bindmount_ro", file]),

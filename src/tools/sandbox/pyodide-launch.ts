@@ -14,7 +14,7 @@ import { missingPeer } from "../../base/work/optional-peer.ts";
 import { CoaError } from "../../core/errors.ts";
 import { fingerprint } from "../../core/fingerprint.ts";
 import type { SandboxLevel } from "../../core/sandbox.ts";
-import { type Launch, nobody, weakened } from "./launch.ts";
+import { type Launch, nobodyId, weakened } from "./launch.ts";
 import { type LineChild, startLineChild } from "./line-child.ts";
 import {
   type ChildReply,
@@ -68,7 +68,7 @@ export function pyodideLaunch(mode: "make" | "load" | "plain", memoryMb: number)
       needs: [...parts, folder],
     });
   const launch = wrap("");
-  return launch.dropInside ? wrap(`${nobody}`) : launch;
+  return launch.dropInside ? wrap(`${nobodyId}`) : launch;
 }
 
 /** Starts one child that holds Python and waits for programs. */
@@ -148,7 +148,7 @@ function canWrite(folder: string): boolean {
   }
 }
 
-// A snapshot is trusted as much as our own code: a folder that somebody else can write to may hold somebody else's.
+// A snapshot is trusted as much as our own code: a folder that other users can write to may hold theirs.
 function isOurs(folder: string): boolean {
   try {
     const { uid, mode } = statSync(folder);

@@ -1,8 +1,8 @@
 /**
  * The side of a training run that workers talk to. `run` says what the run is; `lease` gives rollouts to a worker with
  * the same identity and refuses any other, naming the difference; `sample` lets it sample from the run's own policy, so
- * that a worker needs no weights; `result` takes a trajectory; `alive` is a sign of life. Whoever
- * reaches the port may run rollouts, so beyond loopback a key is needed.
+ * that a worker needs no weights; `result` takes a trajectory; `alive` is a sign of life. All
+ * who reach the port may run rollouts, so beyond loopback a key is needed.
  */
 import { z } from "zod";
 import { type Guarded, type GuardSettings, guarded, type Route, withBody } from "../../base/http/guard.ts";

@@ -1,8 +1,8 @@
 /**
  * Rollouts that wait for a worker to run them. A job is offered to one worker at a time, as a lease that ends when the
  * worker is silent or the deadline passes; then it is offered again, so every job is run at least once. The first
- * result counts, whoever it comes from; a worker with a later one is told so. Whoever asked for the rollout waits for
- * that first result.
+ * result counts, from whichever worker; one with a later result learns that. The caller of the rollout waits for that
+ * first result.
  */
 import { randomUUID } from "node:crypto";
 import { notice } from "../../base/work/followable-log.ts";
@@ -148,7 +148,7 @@ export function leaseBoard({ deadlineMs, silenceMs, now = () => performance.now(
         lastHeard.set(worker, now());
       }
     },
-    /** Takes a result; false where an earlier one counted or nobody waits any more. */
+    /** Takes a result; false where an earlier one counted or it is no longer wanted. */
     complete(lease: string, trajectory: Trajectory): boolean {
       const job = jobOf(lease);
       if (!job) return false;
@@ -163,9 +163,9 @@ export function leaseBoard({ deadlineMs, silenceMs, now = () => performance.now(
       jobs.delete(job.number);
       job.reject(error);
     },
-    /** The policy of a lease; undefined where nobody waits for its rollout any more. */
+    /** The policy of a lease; undefined where its rollout is no longer wanted. */
     policyOf: (lease: string): Policy | undefined => jobOf(lease)?.run.policy,
-    /** Aborts when nobody waits for a lease's rollout any more; undefined where that is so already. */
+    /** Aborts when a lease's rollout is no longer wanted; undefined where that is so already. */
     signalOf: (lease: string): AbortSignal | undefined => jobOf(lease)?.gone.signal,
     close(): void {
       closed = true;

@@ -63,7 +63,7 @@ export async function runWorker(options: WorkerOptions): Promise<WorkerResult> {
     boundary: "network",
     maxBytes: 2 ** 28,
     connections: concurrency + 8,
-    stallMs: 3_600_000, // a sample may take long; the coordinator aborts it when nobody waits any more
+    stallMs: 3_600_000, // a sample may take long; the coordinator aborts it when it is no longer wanted
   });
   /** Sends until it is answered, for at most `patienceMs`. */
   const ask = async (method: "GET" | "POST", path: string, body?: unknown, until: AbortSignal = signal) => {

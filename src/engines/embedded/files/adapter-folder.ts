@@ -20,7 +20,7 @@ const schema = z.looseObject({
   peft_type: z.string(),
   r: z.number().int().positive(),
   lora_alpha: z.number(),
-  /** A list, a rule over names, or nothing where whoever wrote it (SkyRL) left it to the tensors. */
+  /** A list, a rule over names, or nothing where its writer (SkyRL) left it to the tensors. */
   target_modules: z.union([z.array(z.string()), z.string()]).nullish(),
   bias: z.string().nullish(),
   use_rslora: z.boolean().nullish(),

@@ -75,7 +75,7 @@ export const colourings: readonly Colouring[] = [
   },
 ];
 
-/** The colouring of a name; that of the mask where nobody knows it. */
+/** The colouring of a name; that of the mask where the name is unknown. */
 export function colouringOf(name: string | null): Colouring {
   return colourings.find((one) => one.name === name) ?? colourings[0]!;
 }

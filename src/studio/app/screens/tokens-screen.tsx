@@ -228,7 +228,7 @@ const atOnce = 400;
 
 /**
  * One block for each segment, one span for each token. A block that is out of sight is not laid out, and holds its text as it
- * is (so that the browser's own search finds it) until it comes near: thousands of spans that nobody sees would cost most of
+ * is (so that the browser's own search finds it) until it comes near: thousands of unseen spans would cost most of
  * the time. Spans are made once and only their classes change with the figure; the component tree never sees them.
  */
 function TokenBlocks({ view, figure, at, onMove }: BlocksProps) {
@@ -285,7 +285,7 @@ interface TokenBlock {
   spans?: TokenSpan[];
 }
 
-/** A span that knows its token; an attribute of each would be read by nobody else. */
+/** A span that knows its token; an attribute of each would have no other reader. */
 type TokenSpan = HTMLElement & { token?: number };
 
 /** The blocks with their titles and plain texts, outside of the page. */

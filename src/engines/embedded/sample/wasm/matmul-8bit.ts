@@ -1,7 +1,7 @@
 /**
  * Rows times a weight matrix of 8 bits. A weight is a byte times the scale of its group: 64 inputs of one output. A row is turned into
  * integers of 16 bits with one scale, so what is lost is lost in the weights alone. Products and sums inside a group are exact
- * integers; each group's sum is scaled and added in the same order whoever else is in the batch, as in matmul.ts.
+ * integers; each group's sum is scaled and added in the same order whatever else is in the batch, as in matmul.ts.
  *
  * A panel is 8 output columns: per group 8 scales, then for every two inputs the 16 bytes of those inputs.
  */
