@@ -5,12 +5,13 @@ import { stepKeys, useKeys } from "../keys.ts";
 import { Button } from "../parts/button.tsx";
 import { Chip } from "../parts/chip.tsx";
 import { FolderChoice } from "../parts/choice.tsx";
+import { cursor } from "../parts/selection.ts";
 import { StageScreen } from "../parts/stage-screen.tsx";
 import { Missing } from "../parts/states.tsx";
 import { go, href, pathPart, place, setQuery } from "../router.ts";
 import { useResource } from "../server.ts";
 
-const nothingChosen = { reason: undefined, page: undefined };
+const nothingChosen = { reason: undefined, page: undefined, row: undefined };
 
 export function FunnelScreen({ params }: { params: Record<string, string> }) {
   return (
@@ -108,6 +109,7 @@ function StageRow(props: { stage: FunnelView["stages"][number]; records: number;
         <span class="figure">
           {count(passed)}
           {stage.dropped > 0 && <b class="fewer"> −{count(stage.dropped)}</b>}
+          {stage.right > 0 && <span class="soft tiny"> {count(stage.right)} right</span>}
         </span>
       </a>
       {isChosen && (
@@ -150,6 +152,12 @@ function DroppedList({ folder, stage, reason }: { folder: string; stage: string;
   const page = Number(place.value.query.get("page") ?? 0) || 0;
   const asked = new URLSearchParams({ folder, stage, reason, offset: String(page * 100) });
   const dropped = useResource<DroppedPage>(`dropped?${asked}`);
+  const shown = dropped.data?.rows ?? [];
+  const { at, move } = cursor("row", shown.length);
+  useKeys([
+    ...stepKeys("n", "p", "dropped run", move),
+    { keys: "enter", does: "Open the run", run: () => shown[at] && go(`/runs/${pathPart(shown[at].id)}`) },
+  ]);
   if (!dropped.data) return <Missing of={dropped} what="what was dropped" />;
   const { rows, total } = dropped.data;
   const last = Math.max(0, Math.ceil(total / 100) - 1);
@@ -161,12 +169,13 @@ function DroppedList({ folder, stage, reason }: { folder: string; stage: string;
       </h2>
       {total === 0 && <p class="soft">Nothing was dropped here.</p>}
       <ul class="plain">
-        {rows.map((row) => (
-          <li class="panel">
+        {rows.map((row, index) => (
+          <li class="panel" aria-current={index === at ? "true" : undefined}>
             <div class="chips">
               <a href={href(`/runs/${pathPart(row.id)}`)} dir="auto">
                 {row.question || row.id}
               </a>
+              {row.right && <Chip text="✓ right answer" hue="green" />}
               <Chip text={row.stage} hue="rose" />
               <b>{row.reason}</b>
               {row.family && <Chip text={row.family} />}
