@@ -21,11 +21,17 @@ export interface ChainVerdict {
 /** What holds, by the chain's id and then by its hash. */
 export type ChainVerdicts = ReadonlyMap<string, ReadonlyMap<string, ChainVerdict>>;
 
-/** Reads a file of annotations. A line that can't be read stops it, unless `onBad` is told instead. */
-export async function readAnnotations(file: string, onBad?: (line: BadLine) => void): Promise<ChainVerdicts> {
+/** Reads a file of annotations; `onRead` gets each. A line that can't be read stops it, unless `onBad` is told instead. */
+export async function readAnnotations(
+  file: string,
+  onBad?: (line: BadLine) => void,
+  onRead?: (annotation: Annotation) => void,
+): Promise<ChainVerdicts> {
   const verdicts = new Map<string, Map<string, ChainVerdict>>();
-  for await (const annotation of readJsonl(file, annotationSchema, { onBad: onBad ?? "throw" }))
+  for await (const annotation of readJsonl(file, annotationSchema, { onBad: onBad ?? "throw" })) {
+    onRead?.(annotation);
     addAnnotation(verdicts, annotation);
+  }
   return verdicts;
 }
 

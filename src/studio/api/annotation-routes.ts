@@ -9,7 +9,13 @@ import type { Route } from "../../base/http/guard.ts";
 import { replyJson } from "../../base/http/handler.ts";
 import { parse, Refusal } from "../../base/http/refusal.ts";
 import { inOrder } from "../../base/work/in-order.ts";
-import { type Annotation, type AnnotationTarget, annotationSchema, chainHash } from "../../core/annotation.ts";
+import {
+  type Annotation,
+  type AnnotationTarget,
+  annotationSchema,
+  chainHash,
+  type Feedback,
+} from "../../core/annotation.ts";
 import type { Trajectory, Violation } from "../../core/trajectory.ts";
 import { type ChainVerdicts, readAnnotations } from "../../dataset/read-annotations.ts";
 import { editChain } from "../../language/edit-chain.ts";
@@ -19,6 +25,7 @@ import { askedItem, type StudioContext } from "./reader.ts";
 export function annotationStore(file: string) {
   let known: { size: number; mtime: number; verdicts: Promise<ChainVerdicts> } | undefined;
   let problems: string[] = [];
+  let said = new Map<string, Feedback[]>();
   const inTurn = inOrder();
   return {
     file,
@@ -27,11 +34,16 @@ export function annotationStore(file: string) {
       const { size = 0, mtimeMs: mtime = 0 } = statSync(file, { throwIfNoEntry: false }) ?? {};
       if (known?.size !== size || known.mtime !== mtime) {
         problems = [];
+        said = new Map();
+        const heard = ({ target: { id }, feedback }: Annotation) =>
+          feedback && said.set(id, [...(said.get(id) ?? []), feedback]);
         const bad = ({ line, message }: { line: number; message: string }) => problems.push(`line ${line}: ${message}`);
-        known = { size, mtime, verdicts: readAnnotations(file, bad) };
+        known = { size, mtime, verdicts: readAnnotations(file, bad, heard) };
       }
       return known.verdicts;
     },
+    /** What users of a served model said about a chain, oldest first; as of the last `verdicts`. */
+    said: (id: string): readonly Feedback[] => said.get(id) ?? [],
     /** Lines of the file that can't be read, in words. */
     problems: () => problems,
     /** Resolves when the annotation is in the file. */

@@ -2,7 +2,7 @@
  * Lists of runs and chains: pages, facets and search over the index. Facets are rolled up from one table of counts by
  * all columns together, which is computed once for each state of the index, so choosing a value is fast.
  */
-import { relative } from "node:path";
+import { dirname, relative } from "node:path";
 import type { CatalogRow } from "./catalog-row.ts";
 import type { Catalog } from "./open-catalog.ts";
 
@@ -166,13 +166,17 @@ export function itemQueries(catalog: Catalog, root: string) {
     ids: (filter: ItemFilter, sort: { by: ItemSort; down: boolean } = { by: "order", down: false }) =>
       idsOf(filter, orderOf(sort)),
     byId: (id: number) => itemsWhere("id = ?", id)[0],
-    /** Numbers of the chains with any of these keys, each with its key. */
-    withKeys(keys: Iterable<string>) {
-      const statement = database.prepare("SELECT id FROM item WHERE key = ? AND +kind = 'chain'");
-      const found = new Map<number, string>();
-      for (const key of keys) for (const { id } of statement.all(key)) found.set(Number(id), key);
-      return found;
-    },
+    /** Every chain once, however many files hold it, in order; what lies in the folders named is left out. */
+    distinct: (filter: ItemFilter, without: ReadonlySet<string>) =>
+      remember(`distinct ${JSON.stringify([filter, ...without])}`, () => {
+        const { sql, bound } = condition(filter);
+        const left = [...files()].filter(([, file]) => without.has(dirname(file))).map(([id]) => id);
+        const rows = database.prepare(
+          `SELECT min(id) AS id, key, file FROM item WHERE ${sql} AND file NOT IN (${left.join(",")})
+           GROUP BY key, system, answer, moves, billed ORDER BY 1`,
+        );
+        return viewsOf(rows.all(...bound)).map(({ id, key, file }) => ({ id, key, file }));
+      }),
     /** One item by its key, in a certain file where several have the key; undefined where there is none. */
     find(kind: ItemView["kind"], key: string, file?: string) {
       const found = itemsWhere("key = ? AND +kind = ? ORDER BY id DESC LIMIT 50", key, kind);

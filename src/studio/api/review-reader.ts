@@ -2,8 +2,7 @@
  * The queue of chains that people look at, one at a time. Decisions are in the file of annotations; the queue only says
  * what is still open.
  */
-import { dirname } from "node:path";
-import { chainHash } from "../../core/annotation.ts";
+import { chainHash, type Feedback } from "../../core/annotation.ts";
 import type { ChainVerdict, ChainVerdicts } from "../../dataset/read-annotations.ts";
 import { type ChainView, chainView } from "./chain-view.ts";
 import { filterOf } from "./item-readers.ts";
@@ -19,6 +18,8 @@ export interface ReviewedChain {
   chain?: ChainView;
   problem?: string;
   verdict?: ChainVerdict;
+  /** What users of the served model said about it, oldest first. */
+  said: readonly Feedback[];
   /** Something was decided about a chain of this name that had other words. */
   changed: boolean;
 }
@@ -30,48 +31,33 @@ export type ReviewPlace = Record<"at" | "in", string>;
 export async function readReview(query: URLSearchParams, context: StudioContext) {
   const { items, annotations } = context;
   // What was evaluated is not for training: it stands in the queue only where its task or file was asked for.
-  const tested = new Set(
-    query.has("task") || query.has("file") ? [] : stageFolders(context, "evaluation").map(({ folder }) => folder),
-  );
-  const ids = items.ids(filterOf(query)).filter((id) => !tested.has(dirname(items.byId(id)?.file ?? "")));
+  const tested = query.has("task") || query.has("file") ? [] : stageFolders(context, "evaluation");
+  const queue = items.distinct(filterOf(query), new Set(tested.map(({ folder }) => folder)));
   const verdicts = await annotations.verdicts();
-  const keys = items.withKeys(verdicts.keys());
-  const wordAt = (place: number) => {
-    const key = keys.get(ids[place]!);
-    return key === undefined ? "open" : [...verdicts.get(key)!.values()].at(-1)!.verdict;
-  };
-  const counts = { open: 0, keep: 0, drop: 0, edit: 0 };
-  // A decision about a chain counts once, however many files hold the chain.
-  const counted = new Set<string>();
-  for (const place of ids.keys()) {
-    const word = wordAt(place);
-    const key = keys.get(ids[place]!);
-    if (word === "open" || !counted.has(key!)) counts[word]++;
-    if (word !== "open") counted.add(key!);
+  const wordOf = (key: string) => [...(verdicts.get(key)?.values() ?? [])].at(-1)?.verdict ?? "open";
+  const counts = { open: 0, keep: 0, drop: 0, edit: 0, said: 0 };
+  for (const { key } of queue) {
+    counts[wordOf(key)]++;
+    if (annotations.said(key).length > 0) counts.said++;
   }
   const only = query.get("only") ?? "open";
-  const next = (from: number, by: 1 | -1): number | undefined => {
-    for (let place = from; place >= 0 && place < ids.length; place += by)
-      if (only === "all" || wordAt(place) === only) return place;
-    return undefined;
-  };
-  const placeOf = (place: number | undefined): ReviewPlace | undefined => {
-    if (place === undefined) return undefined;
-    const { key, file } = items.byId(ids[place]!)!;
-    return { at: key, in: file };
-  };
-  const place = askedPlace(query, context, ids) ?? next(0, 1);
+  const fits = ({ key }: { key: string }) =>
+    only === "all" || (only === "said" ? annotations.said(key).length > 0 : wordOf(key) === only);
+  const placeOf = (found: { key: string; file: string } | undefined): ReviewPlace | undefined =>
+    found && { at: found.key, in: found.file };
+  const place = askedPlace(query, queue) ?? queue.findIndex(fits);
+  const shown = queue[place];
   return {
-    total: ids.length,
+    total: queue.length,
     counts,
     /** What of the annotations can't be read. */
     problems: annotations.problems(),
     /** From 1; 0 where the queue is empty. */
-    position: place === undefined ? 0 : place + 1,
-    ...(place !== undefined && {
-      shown: reviewed(items.byId(ids[place]!)!, verdicts, context),
-      before: placeOf(next(place - 1, -1)),
-      after: placeOf(next(place + 1, 1)),
+    position: place + 1,
+    ...(shown && {
+      shown: reviewed(items.byId(shown.id)!, verdicts, context),
+      before: placeOf(queue.slice(0, place).findLast(fits)),
+      after: placeOf(queue.slice(place + 1).find(fits)),
     }),
   };
 }
@@ -80,17 +66,18 @@ export async function readReview(query: URLSearchParams, context: StudioContext)
 export type ReviewView = Awaited<ReturnType<typeof readReview>>;
 
 /** The place of the entry that the address names; undefined where it names none. */
-function askedPlace(query: URLSearchParams, { items }: StudioContext, ids: Int32Array): number | undefined {
-  const [at, file] = [query.get("at"), query.get("in")];
+function askedPlace(query: URLSearchParams, queue: readonly { key: string; file: string }[]): number | undefined {
+  const at = query.get("at");
   if (at === null) return undefined;
-  const named = items.withKeys([at]);
-  const place = ids.findIndex((id) => named.has(id) && (file === null || items.byId(id)?.file === file));
+  const inFile = queue.findIndex(({ key, file }) => key === at && file === query.get("in"));
+  const place = inFile >= 0 ? inFile : queue.findIndex(({ key }) => key === at);
   if (place < 0) throw new NotFound(`the chain "${at}" is not in this queue`);
   return place;
 }
 
-function reviewed(item: ItemView, verdicts: ChainVerdicts, { root }: StudioContext): ReviewedChain {
+function reviewed(item: ItemView, verdicts: ChainVerdicts, { root, annotations }: StudioContext): ReviewedChain {
   const { key, file } = item;
+  const about = { key, file, said: annotations.said(key) };
   const decided = verdicts.get(key);
   try {
     const stored = readItem(root, item);
@@ -98,8 +85,8 @@ function reviewed(item: ItemView, verdicts: ChainVerdicts, { root }: StudioConte
     const hash = chainHash(stored.chain);
     const verdict = decided?.get(hash);
     const changed = decided !== undefined && verdict === undefined;
-    return { key, file, hash, chain: chainView(stored.chain, stored.around), verdict, changed };
+    return { ...about, hash, chain: chainView(stored.chain, stored.around), verdict, changed };
   } catch (error) {
-    return { key, file, hash: "", problem: (error as Error).message, changed: false };
+    return { ...about, hash: "", problem: (error as Error).message, changed: false };
   }
 }

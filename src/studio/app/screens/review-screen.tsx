@@ -24,6 +24,7 @@ const choices = [
   ["keep", "kept"],
   ["drop", "dropped"],
   ["edit", "edited"],
+  ["said", "those that users spoke about"],
 ] as const;
 
 const resultStays = "What the tool returned stays: it is the result of the call as it was.";
@@ -167,6 +168,7 @@ function Head({ view: { counts, position, total, problems } }: { view: ReviewVie
       </h1>
       <p class="review-counts" role="status">
         {counts.open.toLocaleString("en")} open, {counts.keep} kept, {counts.drop} dropped, {counts.edit} edited
+        {counts.said > 0 && `; users spoke about ${counts.said}`}
       </p>
       <QueryChoice name="only" label="show" options={choices} />
       {problems.length > 0 && (
@@ -208,6 +210,19 @@ function Shown({ shown }: { shown: ReviewedChain }) {
         )}
         <Chip text={`${shown.file}, ${shown.key}`} />
       </div>
+      {shown.said.length > 0 && (
+        <section aria-label="What users said">
+          <h3>what users of the served model said</h3>
+          {shown.said.map(({ score, label, correction, comment }) => (
+            <div class="chips">
+              {score !== undefined && <Chip text={`score ${score}`} hue={score >= 0.5 ? "green" : "rose"} />}
+              {label !== undefined && <Chip text={label} />}
+              {correction !== undefined && <b dir="auto">right would be: {correction.slice(0, 2_000)}</b>}
+              {comment !== undefined && <span dir="auto">{comment}</span>}
+            </div>
+          ))}
+        </section>
+      )}
     </section>
   );
 }
