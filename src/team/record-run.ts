@@ -13,6 +13,7 @@ interface MadeCall {
   startedAt: number;
   endedAt: number;
   tools?: readonly ChatTool[];
+  settings?: TeamStep["settings"];
   reply?: ChatReply;
   costUsd?: number;
   error?: string;
@@ -60,6 +61,7 @@ export function recordRun(
         promptTokens,
         completionTokens,
         cachedTokens,
+        settings: made.settings,
         startedAt,
         endedAt,
         responseId: reply.responseId,

@@ -81,6 +81,7 @@ export async function askMember(
   const promptTokens = requestTokens({ messages, tools: inText ? [] : tools }, countTokens);
   const maxTokens = session.meter.startModelCall(promptTokens, session.limits.maxTokens);
   const startedAt = session.now();
+  const settings = { maxTokens, temperature: session.temperature, seed: session.seed };
   let reply: ChatReply;
   try {
     session.signal.throwIfAborted();
@@ -88,9 +89,7 @@ export async function askMember(
       model.chat({
         messages,
         tools: tools.length > 0 && !inText ? tools : undefined,
-        maxTokens,
-        temperature: session.temperature,
-        seed: session.seed,
+        ...settings,
         signal: session.signal,
         ...(session.stream && { onDelta: (text: string) => session.emit({ type: "text-delta", agent, text }) }),
       }),
@@ -98,7 +97,7 @@ export async function askMember(
   } catch (error) {
     session.meter.endModelCall(promptTokens + maxTokens, { tokens: 0, costUsd: 0 });
     if (!isAbort(error)) {
-      const failure = { agent, model: model.name, messages, error: messageOf(error) };
+      const failure = { agent, model: model.name, messages, settings, error: messageOf(error) };
       session.record.addStep({ ...failure, startedAt, endedAt: session.now() });
     }
     throw error;
@@ -118,6 +117,7 @@ export async function askMember(
     model: model.name,
     messages,
     tools,
+    settings,
     reply,
     startedAt,
     endedAt: session.now(),

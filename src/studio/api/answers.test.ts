@@ -1,9 +1,10 @@
 /** What the studio answers to the questions of its screens, over a small workspace with two evaluated systems. */
 import assert from "node:assert/strict";
-import { mkdtemp, rm } from "node:fs/promises";
+import { mkdtemp, rm, utimes, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
+import { chainHash } from "../../core/annotation.ts";
 import { defineTask } from "../../core/task.ts";
 import { teamRunSchema } from "../../core/team-run.ts";
 import { trajectorySchema } from "../../core/trajectory-schema.ts";
@@ -93,11 +94,61 @@ describe("the studio's lists and screens", () => {
     assert.equal(systems.find(({ system }) => system === "a-sft")?.perSuccess?.billedTokens, 200);
     const { sentence } = await readResult(query(""), context);
     assert.match(sentence ?? "", /^One model answers 4 of 6 questions.*; RL made no difference that 6 questions show/);
+    // The order is that in which they were begun, however their files were copied.
+    await utimes(join(home, "evals", "a-sft", "journal.jsonl"), new Date(), new Date(Date.now() + 60_000));
+    assert.equal((await readResult(query(""), context)).sentence, sentence);
   });
 
   it("do not ask people to decide about chains of a test set", async () => {
     assert.equal((await readReview(query(""), context)).total, 0);
     assert.equal((await readReview(query("task=t1&only=all"), context)).total, 2);
+  });
+});
+
+describe("the queue of review", () => {
+  it("asks about a chain once, however many files hold it, and has what users said", async () => {
+    const folder = await mkdtemp(join(tmpdir(), "coa-queue-"));
+    const chain = trajectorySchema.parse({
+      version: 1,
+      id: "c1",
+      taskId: "t",
+      profile: "web",
+      model: "m",
+      prompt: [{ role: "user", content: "q?" }],
+      segments: [{ tag: "answer", text: "a", by: "model" }],
+      answer: "a",
+      ending: { reason: "answered" },
+      usage: emptyUsage(),
+    });
+    const other = { ...chain, model: "another", answer: "b" };
+    for (const name of ["a", "b", "c"]) await writeFile(join(folder, `${name}.jsonl`), `${JSON.stringify(chain)}\n`);
+    await writeFile(join(folder, "d.jsonl"), `${JSON.stringify({ ...other, id: "c2" })}\n`);
+    const opened = await openStudioContext({ paths: [folder], home: folder });
+    try {
+      while (!opened.catalog.isReady) await new Promise((resolve) => setImmediate(resolve));
+      const before = await readReview(query(""), opened);
+      assert.deepEqual([before.total, before.counts.open], [2, 2]);
+      const about = {
+        version: 1 as const,
+        at: "2026-01-01",
+        target: { kind: "chain" as const, id: "c1", hash: chainHash(chain) },
+      };
+      await opened.annotations.append({ ...about, verdict: "drop", feedback: { score: 0 } });
+      await opened.annotations.append({
+        ...about,
+        target: { ...about.target, id: "c2" },
+        verdict: "note",
+        feedback: { comment: "well" },
+      });
+      const { counts, after, shown } = await readReview(query("only=all&at=c1&in=b.jsonl"), opened);
+      assert.deepEqual(counts, { open: 1, keep: 0, drop: 1, edit: 0, said: 2 });
+      assert.deepEqual([shown!.key, shown!.said, after], ["c1", [{ score: 0 }], { at: "c2", in: "d.jsonl" }]);
+      const said = await readReview(query("only=said&at=c1"), opened);
+      assert.equal(said.after?.at, "c2", "words alone decide nothing, and are heard");
+    } finally {
+      await opened.close();
+      await rm(folder, { recursive: true, force: true });
+    }
   });
 });
 
@@ -139,6 +190,12 @@ describe("runView", () => {
         ["hello", false],
       ],
     );
+  });
+
+  it("gives the settings of a call as they were sent", () => {
+    const settings = { temperature: 0.2, responseFormat: { type: "json_object" } };
+    const view = run([{ ...step("1", []), settings }], {});
+    assert.deepEqual(view.steps[0]!.settings, ["temperature 0.2", 'responseFormat {"type":"json_object"}']);
   });
 
   it("says nothing was read again where prompts were not recorded", () => {

@@ -54,7 +54,10 @@ function stepViews(run: TeamRun) {
     const retold = known ? toldAgain(run, step, seen, prompt, rereads[index]!) : 0;
     for (const hash of step.input) seen.add(hash);
     const tools = toolsOf(run, agent).map(({ name }) => name);
-    const told = { id, agent, move, model, finish, error, number, given, tools };
+    const settings = Object.entries(step.settings ?? {}).map(
+      ([name, value]) => `${name} ${typeof value === "object" ? JSON.stringify(value) : value}`,
+    );
+    const told = { id, agent, move, model, finish, error, number, given, tools, settings };
     return {
       ...told,
       /** Milliseconds since the run began; absent where the recording has no times. */

@@ -72,6 +72,7 @@ function Given({ run, step }: { run: RunView; step: StepView }) {
       <h3>
         given <span class="soft">{step.given.length} messages</span>
         {step.tools.length > 0 && <span class="soft">; tools: {step.tools.join(", ")}</span>}
+        {step.settings.length > 0 && <span class="soft">; {step.settings.join(", ")}</span>}
       </h3>
       {seen.length > 0 && (
         <details>
