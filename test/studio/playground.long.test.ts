@@ -24,7 +24,7 @@ describe("the playground", { skip: noBrowser }, () => {
     await rm(folder, { recursive: true });
   });
 
-  it("streams roles and tools of two models, and continues from an edited segment", async () => {
+  it("streams roles and tools of two models, and shows the same when loaded again", async () => {
     await withServer({}, (_ask, served) =>
       withStudio(["--model", "afm-lab-2m", "--model", served], async (studio) => {
         const watched = await openPage(browser, studio);
@@ -46,24 +46,13 @@ describe("the playground", { skip: noBrowser }, () => {
         await page.keyboard.press("l");
         await page.keyboard.press("l");
         await other.locator(".selected .review-tag", { hasText: "wiki_search" }).waitFor();
-        await page.keyboard.press("e");
-        await page.getByLabel("Text of segment 1").fill("nobody");
-        await assertAccessible(watched, "an edited segment");
-        await page.keyboard.press("Control+Enter");
-        // The tool runs anew with the edited call and finds nothing; the scripted model then looks Ada up.
-        await other.locator(".by-tool").nth(1).waitFor();
-        await other.locator(".play-end", { hasText: "answered" }).waitFor();
-        const texts = await other.locator(".review-segment .review-text").allInnerTexts();
-        assert.equal(texts[1], "nobody");
-        assert.doesNotMatch(texts[2]!, /Lyon/);
-
         const shown = await page.locator(".play-sides").innerText();
         await page.reload();
-        await other.locator(".by-tool").nth(1).waitFor();
+        await other.locator(".by-tool").first().waitFor();
         await lab.locator(".play-end", { hasText: "answered" }).waitFor();
         assert.equal(await page.locator(".play-sides").innerText(), shown);
         const kept = (await readFile(join(folder, "playground", "chains.jsonl"), "utf8")).trim().split("\n");
-        assert.equal(kept.length, 3);
+        assert.equal(kept.length, 2);
         await other.getByRole("link", { name: "open as a chain" }).click();
         await page.locator(".segment, .problem").first().waitFor();
         assert.deepEqual(watched.foreign, []);

@@ -6,8 +6,6 @@
 import { once } from "node:events";
 import { streamReply } from "../../base/http/event-stream.ts";
 import { type Guarded, type GuardSettings, guarded, type Route } from "../../base/http/guard.ts";
-import type { HttpRequest, Reply } from "../../base/http/handler.ts";
-import { fingerprint } from "../../core/fingerprint.ts";
 import type { AppFiles } from "./app-files.ts";
 import type { StudioContext } from "./reader.ts";
 import { readers } from "./readers.ts";
@@ -32,8 +30,7 @@ export function studioHandler(
 ): Guarded {
   const table: Record<string, Route> = { ...options.more, "GET /api/events": eventsRoute(context) };
   for (const [name, reader] of Object.entries(readers))
-    table[`GET /api/${name}`] = async ({ request, reply }) =>
-      replyTagged(request, reply, await reader(request.query, context));
+    table[`GET /api/${name}`] = ({ request }) => reader(request.query, context);
   for (const [path, { bytes, type }] of options.app)
     for (const at of path === "/index.html" ? ["/", path] : [path])
       table[`GET ${at}`] = ({ reply }) => reply.send(200, bytes, { "content-type": type });
@@ -45,14 +42,6 @@ export function studioHandler(
     errorBody: ({ message }) => ({ error: { message } }),
     headers: safety,
   });
-}
-
-/** JSON with a tag of its content: an answer that did not change is not sent again. */
-function replyTagged(request: HttpRequest, reply: Reply, value: unknown): void {
-  const body = JSON.stringify(value);
-  const etag = `"${fingerprint(body)}"`;
-  if (request.header("if-none-match") === etag) reply.send(304, "", { etag });
-  else reply.send(200, body, { etag, "content-type": "application/json; charset=utf-8" });
 }
 
 /** One stream for the whole app: what changes. Data themselves are asked for. */

@@ -28,21 +28,10 @@ async function ask(path: string, init: RequestInit = {}): Promise<Response> {
   return fetch(`./api/${path}`, { ...init, headers });
 }
 
-const known = new Map<string, { etag: string; value: unknown }>();
-const mostKnown = 200;
-
-/** The JSON at a path; what did not change since the last time is not sent again. */
 export async function askJson<T>(path: string, signal?: AbortSignal): Promise<T> {
-  const before = known.get(path);
-  const response = await ask(path, { signal, headers: before ? { "if-none-match": before.etag } : {} });
-  if (response.status === 304 && before) return before.value as T;
+  const response = await ask(path, { signal });
   if (!response.ok) throw await refusalOf(response);
-  // A screen that is left in the middle of an answer must not leave half of it behind as known: reading throws then.
-  const value = (await response.json()) as T;
-  known.delete(path);
-  known.set(path, { etag: response.headers.get("etag") ?? "", value });
-  if (known.size > mostKnown) known.delete(known.keys().next().value!);
-  return value;
+  return response.json();
 }
 
 /** Sends a value; an answer that is a refusal is thrown. */

@@ -29,14 +29,9 @@ export function Choice({ label, quiet, value, options, onChoose }: Props) {
 /** A choice that stands in the address; it moves the list that it narrows to its beginning. */
 export function QueryChoice({ name, label, options }: { name: string; label: string; options: Options }) {
   const value = place.value.query.get(name) ?? options[0]![0];
-  return (
-    <Choice
-      label={label}
-      value={value}
-      options={options}
-      onChoose={(chosen) => setQuery({ [name]: chosen, row: undefined, at: undefined, in: undefined })}
-    />
-  );
+  const moved = name === "only" ? { at: undefined, in: undefined } : {};
+  const choose = (chosen: string) => setQuery({ [name]: chosen, row: undefined, ...moved });
+  return <Choice label={label} value={value} options={options} onChoose={choose} />;
 }
 
 /** The folders that a screen can show, where there are several. */
@@ -44,13 +39,6 @@ export function FolderChoice(props: { label: string; folders: readonly string[];
   const { label, folders, folder, route } = props;
   if (folders.length < 2) return null;
   const options = folders.map((one) => [one, one] as const);
-  return (
-    <Choice
-      label={label}
-      quiet
-      value={folder}
-      options={options}
-      onChoose={(chosen) => go(`${route}/${pathPart(chosen)}`)}
-    />
-  );
+  const choose = (chosen: string) => go(`${route}/${pathPart(chosen)}`);
+  return <Choice label={label} quiet value={folder} options={options} onChoose={choose} />;
 }

@@ -139,14 +139,13 @@ interface SegmentEditorProps {
   refusal?: { message: string; problems: readonly Violation[] };
   onSave: (text: string) => void;
   onCancel: () => void;
-  saves?: string;
 }
 
 /**
  * The field in which the words of one segment are changed. The whole text is loaded before it can be edited; what the
  * profile forbids is said at the field, and nothing is saved.
  */
-function SegmentEditor({ index, load, note, refusal, onSave, onCancel, saves }: SegmentEditorProps) {
+function SegmentEditor({ index, load, note, refusal, onSave, onCancel }: SegmentEditorProps) {
   const [text, setText] = useState<string | undefined>();
   const [problem, setProblem] = useState("");
   const field = useRef<HTMLTextAreaElement>(null);
@@ -197,7 +196,7 @@ function SegmentEditor({ index, load, note, refusal, onSave, onCancel, saves }: 
       {note && <p class="soft">{note}</p>}
       <p>
         <button type="submit" class="primary">
-          {saves ?? "Save"} <kbd>ctrl+enter</kbd>
+          Save <kbd>ctrl+enter</kbd>
         </button>{" "}
         <Button text="Cancel" keys="escape" onClick={onCancel} />
       </p>

@@ -1,8 +1,4 @@
-/**
- * A list of any length with rows of one height. Only the rows in sight, and a few around them, are in the page; scrolling
- * puts other words into the same elements, which costs far less than new ones. While the list moves, the elements keep their
- * order in the document; when it rests they get the order of the rows again, which the tab key and screen readers follow.
- */
+/** A list of any length with rows of one height. Only the rows in sight, and a few around them, are in the page. */
 import type { ComponentChildren, VNode } from "preact";
 import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import type { ItemView } from "../../api/query-items.ts";
@@ -21,47 +17,24 @@ interface Props {
 
 /** Rows above and below those in sight. */
 const around = 6;
-const restMs = 150;
 
 export function VirtualList({ total, rowHeight, active, label, row, onRange }: Props) {
   const root = useRef<HTMLElement>(null);
-  const withFocus = useRef(-1);
-  const [sight, setSight] = useState({ first: 0, size: 0, moving: false });
+  const [sight, setSight] = useState({ first: 0, size: 0 });
   const size = Math.min(total, sight.size);
   const first = Math.max(0, Math.min(sight.first, total - size));
-  const look = (moving: boolean) => {
+  const look = () => {
     const { scrollTop, clientHeight } = root.current!;
     const next = {
       first: Math.max(0, Math.floor(scrollTop / rowHeight) - around),
       size: Math.ceil(clientHeight / rowHeight) + 1 + 2 * around,
-      moving,
     };
-    setSight((old) => (old.first === next.first && old.size === next.size && old.moving === moving ? old : next));
+    setSight((old) => (old.first === next.first && old.size === next.size ? old : next));
   };
   useLayoutEffect(() => {
-    const element = root.current!;
-    let rest: ReturnType<typeof setTimeout> | undefined;
-    // An element that is moved in the document loses the focus: while a row has it the order stays.
-    const holdsFocus = () => document.activeElement !== element && element.contains(document.activeElement);
-    const scrolled = () => {
-      clearTimeout(rest);
-      rest = setTimeout(() => look(holdsFocus()), restMs);
-      look(true);
-    };
-    element.addEventListener("scroll", scrolled, { passive: true });
-    const focused = ({ target }: FocusEvent) => {
-      const own = (target as HTMLElement).closest<HTMLElement>(".virtual-row");
-      withFocus.current = own ? Math.round(Number.parseFloat(own.style.top) / rowHeight) : -1;
-    };
-    element.addEventListener("focusin", focused);
-    const observer = new ResizeObserver(() => look(false));
-    observer.observe(element);
-    return () => {
-      clearTimeout(rest);
-      element.removeEventListener("scroll", scrolled);
-      element.removeEventListener("focusin", focused);
-      observer.disconnect();
-    };
+    const observer = new ResizeObserver(look);
+    observer.observe(root.current!);
+    return () => observer.disconnect();
   }, [rowHeight]);
   useLayoutEffect(() => {
     if (!(active >= 0 && active < total)) return;
@@ -69,34 +42,26 @@ export function VirtualList({ total, rowHeight, active, label, row, onRange }: P
     const [top, height] = [active * rowHeight, element.clientHeight];
     if (top < element.scrollTop) element.scrollTop = top;
     else if (top + rowHeight > element.scrollTop + height) element.scrollTop = top + rowHeight - height;
-    look(false);
+    look();
   }, [active]);
   useLayoutEffect(() => {
     if (size > 0) onRange?.(first, first + size - 1);
-    // The row with the focus has gone: its element, which shows another one now, must not keep it.
-    const gone = withFocus.current >= 0 && (withFocus.current < first || withFocus.current >= first + size);
-    if (gone && root.current!.contains(document.activeElement)) root.current!.focus({ preventScroll: true });
   }, [first, size]);
-  const rows = Array.from({ length: size }, (_, place) => {
-    // The element of a row is the same as that of every row a whole number of elements away.
-    const index = sight.moving ? first + ((place + size - (first % size)) % size) : first + place;
-    return (
-      <div
-        key={index % size}
-        class={index === active ? "virtual-row active" : "virtual-row"}
-        style={{ top: `${index * rowHeight}px`, height: `${rowHeight}px` }}
-      >
-        {row(index)}
-      </div>
-    );
-  });
   // A short list takes no more room than its rows; a long one as much as its style lets it.
   const height = `${total * rowHeight + 2}px`;
   return (
     // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reachable by keyboard
-    <section class="virtual" ref={root} tabIndex={0} aria-label={label} style={{ height }}>
+    <section class="virtual" ref={root} tabIndex={0} aria-label={label} style={{ height }} onScroll={look}>
       <div class="virtual-rows" style={{ height: `${total * rowHeight}px` }}>
-        {rows}
+        {Array.from({ length: size }, (_, place) => first + place).map((index) => (
+          <div
+            key={index}
+            class={index === active ? "virtual-row active" : "virtual-row"}
+            style={{ top: `${index * rowHeight}px`, height: `${rowHeight}px` }}
+          >
+            {row(index)}
+          </div>
+        ))}
       </div>
     </section>
   );

@@ -1,6 +1,6 @@
 /**
- * The playground: a question to one or two models, roles and tools as they come, and any segment can be given other words
- * from which the model then continues. Question, settings and the chains that came of them stand in the address.
+ * The playground: a question to one or two models, roles and tools as they come. Question, settings and the chains that came
+ * of them stand in the address.
  */
 import { useEffect, useRef, useState } from "preact/hooks";
 import type { Segment, Trajectory } from "../../../core/trajectory.ts";
@@ -39,7 +39,6 @@ function Playground({ players }: { players: readonly string[] }) {
     useSide(second, "b"),
   ].slice(0, players.length);
   const active = Math.min(sides.length - 1, Number(query.get("side") ?? 0));
-  const editing = query.get("edit") === "1";
   const field = useRef<HTMLTextAreaElement>(null);
   const number = (name: string) => (query.has(name) ? Number(query.get(name)) : undefined);
   const settings = { temperature: number("temperature"), seed: number("seed") };
@@ -48,33 +47,20 @@ function Playground({ players }: { players: readonly string[] }) {
     const question = field.current?.value.trim() ?? "";
     if (question === "") return field.current?.focus();
     field.current?.blur();
-    setQuery({ ask: question, a: undefined, b: undefined, seg: undefined, edit: undefined });
+    setQuery({ ask: question, a: undefined, b: undefined, seg: undefined });
     for (const { played } of sides) played.play({ question, ...settings });
   };
   const tryOut = (question: string) => {
     field.current!.value = question;
     run();
   };
-  const side = sides[active]!;
-  const chain = side.played.trajectory;
-  const { at, move } = cursor("seg", side.played.segments.length, { edit: undefined });
-  const ends = chain?.language?.profile.answer ?? "answer";
-  const edit = () => {
-    const segment = chain?.segments[at];
-    if (segment && segment.tag !== ends && segment.by !== "runtime") setQuery({ edit: 1 });
-  };
-  const resume = (text: string) => {
-    if (!chain) return;
-    setQuery({ edit: undefined });
-    side.played.play({ trajectory: cutChain(chain, at, text), ...settings });
-  };
+  const { at, move } = cursor("seg", sides[active]!.played.segments.length);
   const stop = () => sides.forEach(({ played }) => void played.stop());
   useKeys([
     { keys: "i", does: "Write a question", run: () => field.current?.focus() },
     { keys: "r", does: "Run the question", run },
     { keys: "s", does: "Stop", run: stop },
     ...stepKeys("l", "h", "segment", move),
-    { keys: "e", does: "Edit the segment and continue from it", run: edit },
     { keys: "]", does: "To the other model", run: () => setQuery({ side: (active + 1) % sides.length }) },
   ]);
   const questions = sides.flatMap(({ about }) => about.data?.questions ?? []).slice(0, 5);
@@ -98,7 +84,6 @@ function Playground({ players }: { players: readonly string[] }) {
           <Button text="Stop" keys="s" onClick={stop} disabled={!sides.some(({ played }) => played.running)} />
           <Setting name="temperature" step={0.1} />
           <Setting name="seed" step={1} />
-          {chain && <Button text="Edit the selected segment" keys="e" onClick={edit} />}
         </p>
         {questions.length > 0 && (
           <p class="play-try chips">
@@ -118,10 +103,7 @@ function Playground({ players }: { players: readonly string[] }) {
             played={played}
             active={index === active}
             at={at}
-            editing={editing}
-            onSelect={(segment) => setQuery({ side: index, seg: segment, edit: undefined })}
-            onContinue={resume}
-            onCancel={() => setQuery({ edit: undefined })}
+            onSelect={(segment) => setQuery({ side: index, seg: segment })}
           />
         ))}
       </div>
@@ -159,25 +141,15 @@ interface Props {
   active: boolean;
   /** The selected segment; -1 for none. */
   at: number;
-  editing: boolean;
   onSelect: (segment: number) => void;
-  onContinue: (text: string) => void;
-  onCancel: () => void;
 }
 
 /** One side of the playground: a model, what it wrote so far, what its tools returned, and what it cost. */
-function PlaySide({ name, about, played, active, at, editing, onSelect, onContinue, onCancel }: Props) {
+function PlaySide({ name, about, played, active, at, onSelect }: Props) {
   const { segments, running, error, trajectory } = played;
   // By its folder: every trained model's own is called `model`.
   const model = name.replace(/[\\/]model[\\/]?$/, "");
   const { profile, tools = [] } = about.data ?? {};
-  const editor = {
-    load: async () => segments[at]?.text ?? "",
-    note: "What stands after it is written again, with the tools as they are now.",
-    onSave: onContinue,
-    onCancel,
-    saves: "Continue from here",
-  };
   return (
     <section class={`play-side panel${active ? " active" : ""}`} aria-label={`Model ${name}`} aria-busy={running}>
       <h2>
@@ -192,7 +164,6 @@ function PlaySide({ name, about, played, active, at, editing, onSelect, onContin
         segments={segments}
         at={active ? at : -1}
         onSelect={onSelect}
-        editor={editing ? editor : undefined}
         text={({ text, call }) => (
           <>
             {call && (
@@ -240,8 +211,7 @@ interface State {
 }
 
 interface Played extends State {
-  /** Starts with a question, or continues from a trajectory. */
-  play(body: { question?: string; trajectory?: Trajectory; temperature?: number; seed?: number }): void;
+  play(body: { question: string; temperature?: number; seed?: number }): void;
   stop(): void;
 }
 
@@ -282,8 +252,7 @@ function usePlay(player: string, id: string | undefined, onEnd: (id: string) => 
     stopper.current?.abort();
     const own = new AbortController();
     stopper.current = own;
-    const begun = body.trajectory?.segments ?? [];
-    show({ segments: [...begun], running: true, error: undefined, trajectory: undefined });
+    show({ segments: [], running: true, error: undefined, trajectory: undefined });
     try {
       const answer = await post("play", { ...body, player }, own.signal);
       for await (const event of eventsOf<PlayEvent>(answer)) {
@@ -324,23 +293,4 @@ function take(segments: PlayedSegment[], event: Exclude<PlayEvent, { type: "end"
     const { tool, input, output, ok, ms } = event;
     segments.push({ tag: "observation", text: output, by: "tool", call: { tool, input, ok, ms } });
   }
-}
-
-/** The chain up to a segment, with other words in it: what the model continues from. */
-function cutChain(chain: Trajectory, at: number, text: string): Trajectory {
-  const { tokens: _tokens, logprobs: _logprobs, entropies: _entropies, raw, ...segment } = chain.segments[at]!;
-  const inside = raw?.indexOf(segment.text) ?? -1;
-  const around = raw !== undefined && inside >= 0 && segment.text !== "";
-  const edited: Segment = {
-    ...segment,
-    text,
-    ...(around && { raw: raw.slice(0, inside) + text + raw.slice(inside + segment.text.length) }),
-  };
-  const same = chain.segments[at]!.text === text;
-  return {
-    ...chain,
-    segments: [...chain.segments.slice(0, at), same ? chain.segments[at]! : edited],
-    ...(chain.compactions && { compactions: chain.compactions.filter(({ fromSegment }) => fromSegment <= at) }),
-    violations: chain.violations.filter(({ segment: place }) => place < at),
-  };
 }

@@ -2,11 +2,11 @@
  * The tokens of a chain, coloured by what is asked: whether they are learned, how sure the model was, how open the choice
  * was, how they were reinforced, or where two models differ.
  */
-import { useEffect, useLayoutEffect, useMemo, useRef } from "preact/hooks";
+import { useEffect, useMemo, useState } from "preact/hooks";
 import { count, decimal, percent } from "../../../report/format-figures.ts";
 import type { TokensView } from "../../api/tokens-reader.ts";
 import { stepKeys, useKeys } from "../keys.ts";
-import { Choice } from "../parts/choice.tsx";
+import { QueryChoice } from "../parts/choice.tsx";
 import { hueOf } from "../parts/hues.ts";
 import { cursor } from "../parts/selection.ts";
 import { Missing } from "../parts/states.tsx";
@@ -60,16 +60,12 @@ export function TokensScreen({ params }: { params: Record<string, string> }) {
     document.querySelector(".token-blocks [aria-current]")?.scrollIntoView({ block: "nearest" });
   }, [at, data]);
   if (!data || !figure) return <Missing page of={tokens} what="the tokens" />;
+  const pointAt = ({ target }: Event) => {
+    const { token } = (target as HTMLElement).dataset;
+    if (token !== undefined) moveTo(Number(token));
+  };
   const scoring = scoreA.loading || scoreB.loading;
   const models = data.models.map((model) => [model, model] as const);
-  const modelChoice = (name: string, label: string, value: string, none: string) => (
-    <Choice
-      label={label}
-      value={value}
-      options={[["", none], ...models]}
-      onChoose={(model) => setQuery({ [name]: model })}
-    />
-  );
   const learned = data.weights.filter((weight) => weight !== 0).length;
   return (
     <article class="tokens-screen" data-figure={figure.name}>
@@ -88,24 +84,15 @@ export function TokensScreen({ params }: { params: Record<string, string> }) {
         </p>
       </header>
       <div class="token-bar flex">
-        <fieldset class="switch small">
-          <legend class="hidden">Colour</legend>
-          {colourings.map((one) => (
-            <label>
-              <input
-                type="radio"
-                name="colour"
-                checked={one.name === name}
-                onChange={() => setQuery({ colour: one.name })}
-              />
-              <span>{one.label}</span>
-            </label>
-          ))}
-        </fieldset>
+        <QueryChoice name="colour" label="colour by" options={colourings.map((one) => [one.name, one.label])} />
         {data.models.length > 0 && (
           <>
-            {modelChoice("model", "probabilities of", first, data.logprobs ? "as sampled" : "no model")}
-            {modelChoice("with", "compared with", second, "no model")}
+            <QueryChoice
+              name="model"
+              label="probabilities of"
+              options={[["", data.logprobs ? "as sampled" : "no model"], ...models]}
+            />
+            <QueryChoice name="with" label="compared with" options={[["", "no model"], ...models]} />
           </>
         )}
         <span class="soft">{scoring ? "scoring…" : (scoreA.error ?? scoreB.error ?? figure.says)}</span>
@@ -113,7 +100,13 @@ export function TokensScreen({ params }: { params: Record<string, string> }) {
       {data.notLoaded > 0 && <p class="not-loaded">{count(data.notLoaded)} more tokens are not loaded</p>}
       {figure.missing && !scoring ? <p class="not-loaded">{figure.missing}</p> : <Legend name={name} />}
       <div class="columns">
-        <TokenBlocks view={data} figure={figure} at={at} onMove={moveTo} />
+        {/* biome-ignore lint/a11y/useKeyWithClickEvents: the keys h, l and n do the same */}
+        {/* biome-ignore lint/a11y/noStaticElementInteractions: the keys h, l and n do the same */}
+        <div class="token-blocks" onClick={pointAt}>
+          {blocksOf(data).map((block) => (
+            <TokenBlock view={data} figure={figure} at={at} block={block} />
+          ))}
+        </div>
         <TokenFacts
           view={data}
           figure={figure}
@@ -216,107 +209,52 @@ function probability(logprob: number | null | undefined): string | undefined {
   return logprob === null || logprob === undefined ? undefined : percent(Math.exp(logprob), 2);
 }
 
-interface BlocksProps {
-  view: TokensView;
-  figure: Figure;
-  at: number;
-  onMove: (token: number) => void;
+/** A segment's tokens, from one place to before another. */
+type Block = { from: number; to: number; name: string; by: string };
+
+function blocksOf({ owners, segments }: TokensView): Block[] {
+  const blocks: Block[] = [];
+  for (let from = 0, to = 0; from < owners.length; from = to) {
+    const owner = owners[from]!;
+    while (to < owners.length && owners[to] === owner) to++;
+    const { tag = "end of turn", by = "prompt" } = segments[owner] ?? {};
+    blocks.push({ from, to, by, name: owner < 0 ? "prompt" : tag });
+  }
+  return blocks;
 }
 
 /** Tokens that have their spans before the browser says what is in sight: about a screen of them. */
 const atOnce = 400;
 
 /**
- * One block for each segment, one span for each token. A block that is out of sight is not laid out, and holds its text as it
- * is (so that the browser's own search finds it) until it comes near: thousands of unseen spans would cost most of
- * the time. Spans are made once and only their classes change with the figure; the component tree never sees them.
+ * A block for a segment, with a span for each token. A block that is out of sight is not laid out, and holds its text as it
+ * is (so that the browser's own search finds it) until it comes near: thousands of spans that are not seen would cost most of
+ * the time.
  */
-function TokenBlocks({ view, figure, at, onMove }: BlocksProps) {
-  const root = useRef<HTMLDivElement>(null);
-  const blocks = useRef<TokenBlock[]>([]);
-  const colouring = useRef(figure);
-  useLayoutEffect(() => {
-    colouring.current = figure;
-    for (const { spans, from } of blocks.current) {
-      for (const [index, span] of (spans ?? []).entries()) {
-        const wanted = classOfShade(figure.shades[from + index]!);
-        if (span.className !== wanted) span.className = wanted;
-      }
-    }
-  }, [figure]);
-  useLayoutEffect(() => {
-    blocks.current = layOut(view);
-    const knowsSight = "oncontentvisibilityautostatechange" in document.documentElement;
-    for (const block of blocks.current) if (block.from < atOnce || !knowsSight) fill(block, view, colouring.current);
-    root.current!.replaceChildren(...blocks.current.map(({ element }) => element));
-  }, [view]);
-  useLayoutEffect(() => {
-    const block = blocks.current.find(({ from, to }) => at >= from && at < to);
-    const span = block && fill(block, view, colouring.current)[at - block.from];
-    span?.setAttribute("aria-current", "true");
-    return () => span?.removeAttribute("aria-current");
-  }, [view, at]);
-  useLayoutEffect(() => {
-    const comesNear = (event: Event) => {
-      const block = blocks.current.find(({ element }) => element === event.target);
-      if (block && !(event as ContentVisibilityAutoStateChangeEvent).skipped) fill(block, view, colouring.current);
-    };
-    const own = root.current!;
-    own.addEventListener("contentvisibilityautostatechange", comesNear);
-    return () => own.removeEventListener("contentvisibilityautostatechange", comesNear);
-  }, [view]);
-  const move = (event: Event) => {
-    const { token } = event.target as TokenSpan;
-    if (token !== undefined) onMove(token);
+function TokenBlock({ view, figure, at, block }: { view: TokensView; figure: Figure; at: number; block: Block }) {
+  const { from, to, name, by } = block;
+  const selected = at >= from && at < to ? at : -1;
+  const [near, setNear] = useState(from < atOnce || !("oncontentvisibilityautostatechange" in document.body));
+  const inSight = {
+    oncontentvisibilityautostatechange: ({ skipped }: { skipped: boolean }) => skipped || setNear(true),
   };
-  return (
-    // biome-ignore lint/a11y/useKeyWithClickEvents: the keys h, l and n do the same
-    // biome-ignore lint/a11y/noStaticElementInteractions: the keys h, l and n do the same
-    <div class="token-blocks" ref={root} onClick={move} />
-  );
-}
-
-/** A segment's tokens, from one place to before another. */
-interface TokenBlock {
-  element: HTMLElement;
-  from: number;
-  to: number;
-  /** Where they were made; before that the block has one text. */
-  spans?: TokenSpan[];
-}
-
-/** A span that knows its token; an attribute of each would have no other reader. */
-type TokenSpan = HTMLElement & { token?: number };
-
-/** The blocks with their titles and plain texts, outside of the page. */
-function layOut({ pieces, owners, segments }: TokensView): TokenBlock[] {
-  const blocks: TokenBlock[] = [];
-  for (let from = 0, to = 0; from < owners.length; from = to) {
-    const owner = owners[from]!;
-    while (to < owners.length && owners[to] === owner) to++;
-    const segment = segments[owner];
-    const name = owner < 0 ? "prompt" : (segment?.tag ?? "end of turn");
-    const element = document.createElement("section");
-    element.className = `token-block hue-${hueOf(name)} by-${segment?.by ?? "prompt"}`;
-    const title = document.createElement("h2");
-    title.textContent = name;
-    element.append(title, visiblePiece(pieces.slice(from, to).join("")));
-    blocks.push({ element, from, to });
-  }
-  return blocks;
-}
-
-/** The block's spans, made now where they were not yet, with their colour: to change it in the page would cost as much again. */
-function fill(block: TokenBlock, { pieces }: TokensView, { shades }: Figure): readonly TokenSpan[] {
-  if (block.spans) return block.spans;
-  const { element, from, to } = block;
-  block.spans = pieces.slice(from, to).map((piece, index) => {
-    const span: TokenSpan = document.createElement("span");
-    span.className = classOfShade(shades[from + index]!);
-    span.textContent = visiblePiece(piece);
-    span.token = from + index;
-    return span;
-  });
-  element.replaceChildren(element.firstElementChild!, ...block.spans);
-  return block.spans;
+  return useMemo(() => {
+    const pieces = view.pieces.slice(from, to);
+    return (
+      <section class={`token-block hue-${hueOf(name)} by-${by}`} {...inSight}>
+        <h2>{name}</h2>
+        {near || selected >= 0
+          ? pieces.map((piece, place) => (
+              <span
+                class={classOfShade(figure.shades[from + place]!)}
+                data-token={from + place}
+                aria-current={from + place === selected ? "true" : undefined}
+              >
+                {visiblePiece(piece)}
+              </span>
+            ))
+          : visiblePiece(pieces.join(""))}
+      </section>
+    );
+  }, [view, figure, selected, near]);
 }
