@@ -105,7 +105,7 @@ describe("evaluations in the studio", { skip: noBrowser }, () => {
       Number((await page.locator(".pairs tbody tr td").nth(1).innerText()).replace("−", "-"));
     const before = await difference();
     assert.ok(Math.abs(before) > 0);
-    await page.getByLabel(/Differences on the same tasks/).selectOption({ label: "hasty" });
+    await page.getByLabel("against").selectOption({ label: "hasty" });
     await page.locator(".pairs tbody th", { hasText: "careful against hasty" }).waitFor();
     assert.match(page.url(), /against=/);
     assert.equal(await difference(), -before);

@@ -17,11 +17,15 @@ export interface MoveView {
 const mostSystems = 16;
 const mostMoves = 400;
 
-/** `GET /api/compare?task=…`: the newest of each system and file. */
+/** `GET /api/compare?task=…&folder=…`: the newest of each system and file; of the folders named, in their order, where some are. */
 export async function readCompare(query: URLSearchParams, context: StudioContext) {
   const { items, root } = context;
   const task = query.get("task") ?? "";
-  const all = items.ofTask(task).filter(({ kind }) => kind !== "example");
+  const folders = query.getAll("folder");
+  const placeOf = ({ file }: ItemView) => folders.indexOf(dirname(file));
+  const every = items.ofTask(task).filter(({ kind }) => kind !== "example");
+  const chosen = every.filter((item) => placeOf(item) >= 0).sort((a, b) => placeOf(a) - placeOf(b));
+  const all = chosen.length > 0 ? chosen : every;
   if (all.length === 0) throw new NotFound(`nothing was done for the task "${task}" in what was opened`);
   // Of several of one system the last is shown: the newest step of RL, the last sample.
   const newest = new Map(all.map((item) => [`${item.kind} ${item.system} ${item.origin} ${item.file}`, item]));
@@ -46,7 +50,7 @@ export async function readCompare(query: URLSearchParams, context: StudioContext
     /** Rows of places in each system's moves; null where it has no such move. */
     rows: rows.map((row) => row.map((at) => at ?? null)),
     /** Runs and chains of the task that are not shown. */
-    more: all.length - shown.length,
+    more: every.length - shown.length,
     problems,
   };
 }

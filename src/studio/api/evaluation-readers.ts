@@ -1,6 +1,6 @@
 /** Evaluations side by side: tasks down, systems across, and how far two systems differ on the same tasks. */
-import { stat } from "node:fs/promises";
 import { join } from "node:path";
+import { readManifest } from "../../base/files/manifest.ts";
 import { baselineOf, compareEvaluations } from "../../evaluate/compare-evaluations.ts";
 import { readEvaluation, type StoredEvaluation } from "../../evaluate/read-evaluation.ts";
 import { comparePaired } from "../../evaluate/statistics.ts";
@@ -33,9 +33,9 @@ export interface MatrixRow {
 
 /** `GET /api/matrix?folder=…&folder=…`: all evaluations where none is named. */
 export async function readMatrix(query: URLSearchParams, context: StudioContext) {
-  const known = new Set(stageFolders(context, "evaluation").map(({ folder }) => folder));
+  const known = await evaluationFolders(context);
   const asked = query.getAll("folder");
-  const missing = asked.find((folder) => !known.has(folder));
+  const missing = asked.find((folder) => !known.includes(folder));
   if (missing !== undefined) throw new NotFound(`no evaluation is in "${missing}"`);
   const problems: string[] = [];
   const stored: { folder: string; evaluation: StoredEvaluation }[] = [];
@@ -71,6 +71,7 @@ export async function readMatrix(query: URLSearchParams, context: StudioContext)
       perSuccess: summary.perSuccess,
       scripted: summary.scripted === true,
       condition: summary.condition,
+      learned: summary.learned,
       /** What it is measured against: the team, or the first, under the same conditions. */
       against: baselineOf(
         stored.map((one) => one.evaluation.summary),
@@ -87,24 +88,32 @@ export async function readMatrix(query: URLSearchParams, context: StudioContext)
 
 /** `GET /api/result`: what the newest evaluations found, in one sentence; null where nothing was evaluated. */
 export async function readResult(_query: URLSearchParams, context: StudioContext) {
-  const read: { at: number; evaluation: StoredEvaluation }[] = [];
-  for (const { folder } of stageFolders(context, "evaluation")) {
-    const path = join(context.root, folder);
-    const about = await stat(join(path, "journal.jsonl")).catch(() => undefined);
-    const evaluation = await readEvaluation(path).catch(() => undefined);
-    if (about && evaluation && evaluation.records.length > 0) read.push({ at: about.mtimeMs, evaluation });
+  const read: StoredEvaluation[] = [];
+  for (const folder of await evaluationFolders(context)) {
+    const evaluation = await readEvaluation(join(context.root, folder)).catch(() => undefined);
+    if (evaluation && evaluation.records.length > 0) read.push(evaluation);
   }
-  // Those that share their tasks with the newest, in the order in which they were made: a stage of training after the other.
-  read.sort((a, b) => a.at - b.at);
+  // Those that share their tasks with the newest.
   const tasksOf = ({ tasks }: StoredEvaluation) => JSON.stringify(tasks.map(({ id, question }) => [id, question]));
   const newest = read.at(-1);
   if (!newest) return { sentence: null };
-  const wanted = tasksOf(newest.evaluation);
-  const together = read.map(({ evaluation }) => evaluation).filter((one) => tasksOf(one) === wanted);
+  const wanted = tasksOf(newest);
+  const together = read.filter((one) => tasksOf(one) === wanted);
   const usual = (one: StoredEvaluation) => Number(one.summary.condition !== undefined);
   const comparison = compareEvaluations(together.sort((a, b) => usual(a) - usual(b)));
   const intervals = comparison.rows.map(({ system, summary }) => `${system}: ${successText(summary)}`);
   return { sentence: resultSentence(comparison), intervals: [...intervals, ...trainingLines(comparison)] };
+}
+
+/** In the order in which they were begun: a team before what learned from it, a stage of training after the other. */
+async function evaluationFolders(context: StudioContext): Promise<string[]> {
+  const begun = await Promise.all(
+    [...new Set(stageFolders(context, "evaluation").map(({ folder }) => folder))].map(async (folder) => {
+      const manifest = await readManifest(join(context.root, folder)).catch(() => undefined);
+      return { folder, at: manifest?.createdAt ?? "" };
+    }),
+  );
+  return begun.sort((a, b) => a.at.localeCompare(b.at)).map(({ folder }) => folder);
 }
 
 export type ResultView = Awaited<ReturnType<typeof readResult>>;

@@ -9,6 +9,17 @@ export function Chip({ text, hue = "none", title }: { text: string; hue?: string
   );
 }
 
+/** The hue of a reward: right, wrong, between, or not known. */
+export const hueOfReward = (reward: number | null | undefined) =>
+  reward == null ? "none" : reward >= 1 ? "green" : reward <= 0 ? "rose" : "amber";
+
+/** A reward in words. */
+export function RewardChip({ reward }: { reward: number | null | undefined }) {
+  if (reward == null) return null;
+  const text = reward >= 1 ? "✓ right" : reward <= 0 ? "✗ wrong" : `reward ${Number(reward.toFixed(3))}`;
+  return <Chip text={text} hue={hueOfReward(reward)} />;
+}
+
 type WorkState = NonNullable<LineageNode["state"]>;
 
 const stateHues: Record<WorkState, string> = { running: "blue", done: "green", stopped: "amber", failed: "rose" };

@@ -3,27 +3,30 @@ import { count } from "../../../report/format-figures.ts";
 import type { CompareView } from "../../api/compare-reader.ts";
 import type { CutText } from "../../api/cut-text.ts";
 import { stepKeys, useKeys } from "../keys.ts";
-import { Chip } from "../parts/chip.tsx";
+import { Chip, RewardChip } from "../parts/chip.tsx";
 import { hueOf } from "../parts/hues.ts";
 import { LongText, OneLine } from "../parts/long-text.tsx";
 import { cursor } from "../parts/selection.ts";
 import { Missing, Problem } from "../parts/states.tsx";
-import { go, href, pathPart, setQuery } from "../router.ts";
+import { go, href, pathPart, place, setQuery } from "../router.ts";
 import { useResource } from "../server.ts";
 
 export function CompareScreen({ params }: { params: Record<string, string> }) {
   const task = params["task"] ?? "";
-  const compared = useResource<CompareView>(`compare?${new URLSearchParams({ task })}`);
+  const folders = place.value.query.getAll("folder");
+  const asked = new URLSearchParams([["task", task], ...folders.map((folder) => ["folder", folder])]);
+  const compared = useResource<CompareView>(`compare?${asked}`);
   const { data } = compared;
-  const { at, move } = cursor("row", data?.rows.length);
+  const { at: chosen, move } = cursor("row", data?.rows.length);
+  const at = place.value.query.has("row") || !data ? chosen : firstParting(data);
   useKeys([
     ...stepKeys("l", "h", "move", move),
     { keys: "v", does: "Review the chains of this task", run: () => go("/review", { task, only: "all" }) },
-    { keys: "escape", does: "Close the move", run: () => setQuery({ row: undefined }) },
+    { keys: "escape", does: "Close the move", run: () => setQuery({ row: -1 }) },
   ]);
   if (!data) return <Missing page of={compared} what="the task" />;
   const columns = { "--cells": `repeat(${data.systems.length}, minmax(240px, 1fr))` };
-  const alone = (row: readonly (number | null)[]) => row.filter((place) => place !== null).length === 1;
+  const alone = (row: readonly (number | null)[]) => row.filter((at) => at !== null).length === 1;
   return (
     <article class="compare-screen">
       <header class="run-head">
@@ -32,6 +35,7 @@ export function CompareScreen({ params }: { params: Record<string, string> }) {
           {data.systems.length} systems, {data.rows.length} moves; {data.rows.filter(alone).length} are made by one of
           them only
           {data.more > 0 && `; ${data.more} more runs and chains of this task are not shown`}.{" "}
+          {folders.length > 0 && <a href={href(`/compare/${pathPart(task)}`)}>All systems</a>}{" "}
           <a href={href("/review", { task, only: "all" })}>Keep or drop its chains</a>
         </p>
         {data.gold.length > 0 && (
@@ -60,12 +64,7 @@ export function CompareScreen({ params }: { params: Record<string, string> }) {
                   {answer || "no answer"}
                 </p>
                 <div class="chips">
-                  {reward !== null && (
-                    <Chip
-                      text={reward >= 1 ? "✓ right" : reward <= 0 ? "✗ wrong" : `reward ${reward}`}
-                      hue={reward >= 1 ? "green" : reward <= 0 ? "rose" : "amber"}
-                    />
-                  )}
+                  <RewardChip reward={reward} />
                   <Chip text={ending} />
                   <Chip text={`${count(billed)} tokens`} />
                 </div>
@@ -80,7 +79,7 @@ export function CompareScreen({ params }: { params: Record<string, string> }) {
                   class="cells bare"
                   style={columns}
                   aria-expanded={index === at}
-                  onClick={() => setQuery({ row: index === at ? undefined : index })}
+                  onClick={() => setQuery({ row: index === at ? -1 : index })}
                 >
                   {row.map((where, column) => {
                     const found = where === null ? undefined : data.systems[column]!.moves[where];
@@ -108,9 +107,20 @@ export function CompareScreen({ params }: { params: Record<string, string> }) {
   );
 }
 
+/** Where nothing is chosen, the first move at which chains part is open; at which all part where there are not two chains. */
+function firstParting(view: CompareView): number {
+  const chains = view.systems.flatMap(({ kind }, column) => (kind === "chain" ? [column] : []));
+  const columns = chains.length > 1 ? chains : [...view.systems.keys()];
+  return view.rows.findIndex((row) => {
+    const own = row.map((at, column) => (columns.includes(column) ? at : null));
+    const made = own.filter((at) => at !== null).length;
+    return made > 0 && (made < columns.length || differs(view, own));
+  });
+}
+
 /** The same move with other words; another layout of the same words is no difference. */
 function differs({ systems }: CompareView, row: readonly (number | null)[]): boolean {
-  const texts = row.flatMap((place, column) => (place === null ? [] : [wordsOf(systems[column]!.moves[place]!.text)]));
+  const texts = row.flatMap((at, column) => (at === null ? [] : [wordsOf(systems[column]!.moves[at]!.text)]));
   return new Set(texts).size > 1;
 }
 

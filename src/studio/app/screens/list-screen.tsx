@@ -5,7 +5,7 @@ import type { FacetView, ItemView } from "../../api/query-items.ts";
 import type { SavedView } from "../../api/views-routes.ts";
 import { stepKeys, useKeys } from "../keys.ts";
 import { Button } from "../parts/button.tsx";
-import { Chip } from "../parts/chip.tsx";
+import { Chip, hueOfReward } from "../parts/chip.tsx";
 import { QueryChoice } from "../parts/choice.tsx";
 import { useItemPages } from "../parts/item-pages.ts";
 import { OneLine } from "../parts/long-text.tsx";
@@ -103,8 +103,7 @@ function without(query: URLSearchParams, ...names: string[]): URLSearchParams {
 
 function Row({ item, list }: { item: ItemView; list: string }) {
   const { kind, reward, ending } = item;
-  const given = reward ?? (ending === "answered" ? undefined : 0);
-  const hue = given === undefined ? "none" : given >= 1 ? "green" : given <= 0 ? "rose" : "amber";
+  const hue = hueOfReward(reward ?? (ending === "answered" ? undefined : 0));
   return (
     <a class="item line" href={href(`/${kind}s/${pathPart(item.key)}`, { in: item.file, list })}>
       <i

@@ -9,7 +9,7 @@ import type { BesideView } from "../../api/beside-reader.ts";
 import type { ChainView } from "../../api/chain-view.ts";
 import type { RunView, StepView } from "../../api/run-view.ts";
 import { stepKeys, useKeys } from "../keys.ts";
-import { Chip } from "../parts/chip.tsx";
+import { Chip, RewardChip } from "../parts/chip.tsx";
 import { Choice } from "../parts/choice.tsx";
 import { type Axis, axisOf } from "../parts/clock.ts";
 import { bend, useConnections } from "../parts/connections.ts";
@@ -93,6 +93,11 @@ function useRunKeys(view: BesideView | undefined, kind: "run" | "chain"): void {
       does: "Compare all systems on this task",
       run: () => go(`/compare/${pathPart(chain?.taskId ?? run?.taskId ?? "")}`),
     },
+    {
+      keys: "o",
+      does: "Unfold what the step had seen before",
+      run: () => document.querySelector(".row.open details")?.toggleAttribute("open"),
+    },
     { keys: "escape", does: "Select nothing", run: () => select({}) },
   ]);
 }
@@ -171,7 +176,6 @@ function RunHead({ view }: { view: BesideView }) {
   const { run, chain, chains, places } = view;
   const question = run?.question ?? chain?.prompt.findLast(({ role }) => role === "user")?.text;
   const answer = chain?.answer ?? run?.answer;
-  const reward = chain?.reward;
   const { family = chain?.family, ending } = run ?? chain ?? {};
   return (
     <header class="run-head">
@@ -193,12 +197,7 @@ function RunHead({ view }: { view: BesideView }) {
         {ending && (
           <Chip text={ending.reason} hue={ending.reason === "answered" ? "green" : "rose"} title={ending.detail} />
         )}
-        {reward !== undefined && (
-          <Chip
-            text={`reward ${Number(reward.toFixed(3))}`}
-            hue={reward >= 1 ? "green" : reward <= 0 ? "rose" : "amber"}
-          />
-        )}
+        <RewardChip reward={chain?.reward} />
         {chain && chain.violations.length > 0 && (
           <Chip
             text={`${chain.violations.length} violations`}
