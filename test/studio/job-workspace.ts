@@ -29,8 +29,7 @@ export async function jobWorkspace(): Promise<string> {
     const made = await mkdtemp(join(tmpdir(), "coa-jobs-"));
     const at = (...parts: string[]) => join(made, "quickstart", ...parts);
     await runQuickstart({ folder: at(), settings, seed: 1 });
-    await distill({
-      inputs: [at("team", "runs.jsonl")],
+    await distill([at("team", "runs.jsonl")], {
       tasksFiles: [at("team", "tasks.jsonl")],
       out: join(made, "strict"),
       config: { profile: labProfile, systemPrompt: false, seed: 1, minInteractions: 6, reflection: { keepWithout: 1 } },
