@@ -1,25 +1,31 @@
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
-import { existsSync } from "node:fs";
+import { existsSync, realpathSync } from "node:fs";
 import { cp, mkdir, mkdtemp, readdir, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, it } from "node:test";
 import { coa } from "../../test/fixtures/run-coa.ts";
+import { fingerprint } from "../core/fingerprint.ts";
 import { readSettings } from "./command.ts";
 import { settingArguments } from "./settings/index.ts";
 
 const main = join(import.meta.dirname, "main.ts");
 let folder: string;
+let state: string; // of the user
 
 beforeEach(async () => {
   folder = await mkdtemp(join(tmpdir(), "coa-settings-"));
+  state = await mkdtemp(join(tmpdir(), "coa-state-"));
 });
-afterEach(() => rm(folder, { recursive: true }));
+afterEach(async () => {
+  for (const one of [folder, state]) await rm(one, { recursive: true });
+});
 
 const { COA_HOME: _, ...environment } = process.env;
-const run = (...args: string[]) =>
-  spawnSync(process.execPath, [main, ...args], { cwd: folder, encoding: "utf8", env: environment });
+const runIn = (env: Record<string, string>, ...args: string[]) =>
+  spawnSync(process.execPath, [main, ...args], { cwd: folder, encoding: "utf8", env: { ...environment, ...env } });
+const run = (...args: string[]) => runIn({ XDG_STATE_HOME: state }, ...args);
 const configure = (text: string) => writeFile(join(folder, "coa.config.ts"), text);
 const read = (flags: Record<string, unknown>, configured = {}) =>
   readSettings({ name: "serve tools", reads: ["server"] }, flags, configured).server;
@@ -119,10 +125,16 @@ describe("coa.config.ts", () => {
     assert.equal(info.status, 0, info.stderr);
     assert.match(info.stderr, /^not read: coa\.config\.ts, \.env\. To make this folder a workspace: coa init$/m);
     assert.match(run("ask", "Who?", "--model", "absent").stderr, /found no model "absent" here/);
-    // A mark of another folder's workspace, as a download could bring it, does not count.
-    await mkdir(join(folder, ".coa"), { recursive: true });
-    await writeFile(join(folder, ".coa", "workspace.json"), '{"version":1,"folders":["/elsewhere"]}');
+    // A mark that a download brings along does not count, even where it knows the place it will be unpacked at.
+    const here = realpathSync(folder);
+    for (const place of [".coa", ".coa/chain-of-agents", ".local/state/chain-of-agents"]) {
+      await mkdir(join(folder, place, "workspaces"), { recursive: true });
+      await writeFile(join(folder, place, "workspaces", fingerprint(here)), `${here}\n`);
+    }
+    await writeFile(join(folder, ".coa", "workspace.json"), JSON.stringify({ version: 1, folders: [here] }));
     assert.match(run("show", ".").stderr, /not read: coa\.config\.ts/);
+    for (const COA_HOME of [".coa", folder])
+      assert.match(runIn({ COA_HOME }, "show", ".").stderr, /not read: coa\.config\.ts/);
     assert.equal(existsSync(join(folder, "ran")), false);
   });
 });

@@ -1,7 +1,9 @@
 /** The `.coa/` folder: where every stage keeps what it made. Runs, datasets, models and evaluations each have their place. */
-import { readFileSync, realpathSync } from "node:fs";
+import { existsSync, realpathSync } from "node:fs";
 import { statfs, writeFile } from "node:fs/promises";
-import { join, resolve } from "node:path";
+import { homedir } from "node:os";
+import { isAbsolute, join, relative, resolve } from "node:path";
+import { fingerprint } from "../../core/fingerprint.ts";
 import { makeFolder } from "./make-folder.ts";
 import { writeFileAtomically } from "./write-file.ts";
 
@@ -31,29 +33,24 @@ export async function openWorkspace(root = workspaceRoot()) {
   };
 }
 
-const markName = "workspace.json";
-
 /**
- * The folders that `coa init` made workspaces, as the mark in `.coa/` lists them. The mark names them by their full
- * paths, so that a downloaded folder with a `.coa/` of its own is not taken for one.
+ * Where it is written down that `coa init` made the current folder a workspace. Never inside that folder: a download could bring
+ * such a mark along. So it is in `COA_HOME`, or, where that is below the current folder, with the user.
  */
-function initialisedFolders(root: string): string[] {
-  try {
-    const { folders } = JSON.parse(readFileSync(join(root, markName), "utf8")) as { folders?: unknown };
-    return Array.isArray(folders) ? folders.map(String) : [];
-  } catch {
-    return [];
-  }
+function markFile(): string {
+  const [here, root] = [realpathSync("."), workspaceRoot()];
+  const way = relative(here, root);
+  const isOutside = way.startsWith("..") || isAbsolute(way);
+  const state = process.env["XDG_STATE_HOME"] || join(homedir(), ".local", "state");
+  return join(isOutside ? root : join(state, "chain-of-agents"), "workspaces", fingerprint(here));
 }
 
 /** Whether `coa init` made the current folder a workspace, whose configuration and `.env` may be read. */
 export function isInitialised(): boolean {
-  return initialisedFolders(workspaceRoot()).includes(realpathSync("."));
+  return existsSync(markFile());
 }
 
 /** Marks the current folder as a workspace. */
 export async function markInitialised(): Promise<void> {
-  const root = workspaceRoot();
-  const folders = [...new Set([...initialisedFolders(root), realpathSync(".")])];
-  await writeFileAtomically(join(root, markName), `${JSON.stringify({ version: 1, folders }, null, 2)}\n`);
+  await writeFileAtomically(markFile(), `${realpathSync(".")}\n`);
 }
