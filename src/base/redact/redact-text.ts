@@ -36,9 +36,12 @@ const header =
   /(?<![A-Za-z0-9_-])((?:set-)?cookie|(?:proxy-)?authorization)(["']?\s{0,3}:\s{0,3}["']?)((?:[^\r\n"'\\]|"[^"\r\n\\]{0,256}"){4,4096})/gi;
 const element = /<([A-Za-z][A-Za-z0-9_.:-]{1,80})>([^<]{4,4096})(?=<\/)/g;
 const namedValue = /(\b(?:key|name)=["'])([A-Za-z0-9_.:-]{2,80})(["']\s{1,4}value=(["']))[^"'<>]{1,4096}\4/gi;
-// --token value, set -x SOME_API_KEY value
+// --token value, set -x SOME_API_KEY value, set some_api_key value
 const given =
-  /(?<!\S)(--[A-Za-z][A-Za-z0-9_.-]{1,80}|[A-Z][A-Z0-9_]{2,80})([ \t]{1,4}["'`]?)([A-Za-z0-9_.~+/=][A-Za-z0-9_.~+/=-]{7,4096})/g;
+  /(?<!\S)(--[A-Za-z][A-Za-z0-9_.-]{1,80}|[A-Z][A-Z0-9_]{2,80}|[a-z][a-z0-9]{1,40}(?:_[a-z0-9]{1,40}){1,5})([ \t]{1,4}["'`]?)([A-Za-z0-9_.~+/=][A-Za-z0-9_.~+/=-]{7,4096})/g;
+// define('DB_PASSWORD', 'value'), setdefault("API_KEY", "value")
+const listed =
+  /((?<![\w"'])(["'])([A-Za-z][A-Za-z0-9_.-]{1,80})\2\s{0,3},\s{0,3}(["']))(?=[^"'\r\n]{0,200}\d)[^"'\r\n[]{8,4096}(?=\4)/g;
 // password: >- with the value in the lines after it.
 const block =
   /((?<![A-Za-z0-9])[A-Za-z][A-Za-z0-9_.-]{1,80})(:[ \t]{0,3}[>|][-+]?[ \t]{0,3}\r?\n[ \t]{1,40})\S[^\r\n]{0,4096}/g;
@@ -55,6 +58,9 @@ function redactAssignments(text: string): string {
     )
     .replace(block, (whole, name: string, between: string) =>
       isSecretName(name) ? `${name}${between}${redactedText}` : whole,
+    )
+    .replace(listed, (whole, before: string, _quote, name: string) =>
+      isSecretName(name) ? `${before}${redactedText}` : whole,
     )
     .replace(connection, `$1${redactedText}`)
     .replace(header, (whole, name: string, between: string, value: string) =>

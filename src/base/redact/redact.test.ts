@@ -192,4 +192,32 @@ describe("redactSecrets", () => {
       "is [redacted] here!",
     );
   });
+
+  it("blanks what is set in SQL, on a machine, in a call of two words, and keys of further services", () => {
+    const value = "Zq9XvB7mK2pL4tR8wY3nH6sD1";
+    const base64 = Buffer.from(`ada:${value}`).toString("base64");
+    const hex = "a1b2c3d4".repeat(6);
+    const texts = [
+      `_auth=${base64}`, `client-key-data: ${base64}${base64}`, `define('DB_PASSWORD', '${value}');`, `os.environ.setdefault("MY_API_KEY", "${value}")`,
+      `CREATE USER ada IDENTIFIED BY '${value}'`, `alter user a identified with sha2 by "${value}"`, `openssl enc -aes256 -k ${value}`, `openssl rsa -passin pass:${value}`,
+      `rclone obscure ${value}`, `htpasswd -b f ada ${value}`, `echo 'ada:${value}' | sudo chpasswd`, `aws configure set aws_secret_access_key ${value}`,
+      `Log in with ada and ${value} as the password.`, `xoxc-${value}`, `pcsk_${value}`, `sk_${hex}`, `dp.st.dev.${value}${value}`, `1/1234567890123456:${hex.slice(0, 32)}`,
+      `access-sandbox-a1b2c3d4-a1b2-a1b2-a1b2-a1b2c3d4e5f6`, `abc8Q~${value}${value.slice(0, 9)}`, `Seed phrase: ${"legal winner thank year wave sausage ".repeat(2).trim()}`,
+    ]; // biome-ignore format: a list
+    const leaks = (one: unknown) => assert.doesNotMatch(JSON.stringify(redactSecrets(one)), /Zq9|XvB7|a1b2c3d4|legal winner|YWRhOlpx/, JSON.stringify(one)); // biome-ignore format: one check
+    for (const text of texts) leaks(`so: ${text}`);
+    leaks({ kty: "EC", crv: "P-256", d: value });
+    const plain = ["access_token is a field", "the seed phrase of a wallet has twelve words", `"username", "address 12 b"`, "12 is the password length", "sk_learn is a library"]; // biome-ignore format: a list
+    for (const text of plain) assert.equal(redactSecrets(text), text);
+    assert.deepEqual(redactSecrets({ kty: "RSA", n: "x", e: "AQAB" }), { kty: "RSA", n: "x", e: "AQAB" });
+  });
+
+  it("takes what is derived from a redacted text with it, also where a hook redacted it", () => {
+    const beside = { tokens: [{ id: 3, text: "Ada" }], decoded_tokens: ["A", "da"], completion_tokens_text: ["A", "da"], embedding: [0.1, 0.2], sha256: "f52f", prompt_hash: "ab", promptHash: "ab", logprobs: { content: [{ token: "Ada", logprob: -1 }] }, prompt_token_ids: [1] }; // biome-ignore format: one value
+    const kept = { usage: { prompt_tokens: 3, tokens: { input: 3 } }, system_fingerprint: "fp_1", model: "m" };
+    assert.deepEqual(redactSecrets({ text: "password=hunter2abc", ...beside, ...kept }), { text: "password=[redacted]", ...kept }); // biome-ignore format: one check
+    assert.deepEqual(redactSecrets({ text: "Ada", ...beside, ...kept }), { text: "Ada", ...beside, ...kept });
+    const hook = (value: unknown) => ({ ...(value as object), text: "someone" });
+    assert.deepEqual(redactSecrets({ text: "Ada", ...beside, ...kept }, [], hook), { text: "someone", ...kept });
+  });
 });

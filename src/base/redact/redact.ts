@@ -55,14 +55,16 @@ export function redactSecrets(value: unknown, literals: readonly string[] = [], 
   };
 
   const walked = walk(value, 0, 0);
-  const isChanged = typeof value === "object" && JSON.stringify(walked) !== JSON.stringify(value);
-  const clean = isChanged ? withoutDerived(walked) : walked;
-  return hook ? hook(clean) : clean;
+  const clean = hook ? hook(walked) : walked;
+  const isChanged = typeof value === "object" && JSON.stringify(clean) !== JSON.stringify(value);
+  return isChanged ? withoutDerived(clean) : clean;
 }
 
-/** Fields that spell a text once more: log-probabilities with their words, and lists of ids or bytes. */
+/** Fields that spell a text once more: log-probabilities with their words, tokens as words, lists of ids or bytes, and hashes. */
 const wordsField = /log_?probs(?:_?result)?$/i;
-const idsField = /(?:tokens|token_?ids|^input_?ids|^context|^bytes|^entropies)$/i;
+const tokensField = /tokens(?:_?(?:text|str|strings?))?$/i;
+const idsField = /(?:token_?ids|^input_?ids|^context|^bytes|^entropies|embeddings?)$/i;
+const hashField = /(?:^|[_-])(?:hash|sha-?\d{1,3}|md5|digest|checksum)$|[a-z]Hash$/i;
 const isIds = (value: unknown): boolean =>
   Array.isArray(value) ? value.every((one) => one === null || isIds(one)) : typeof value === "number";
 
@@ -70,19 +72,27 @@ const isIds = (value: unknown): boolean =>
 function withoutDerived(value: unknown): unknown {
   if (value === null || typeof value !== "object") return value;
   if (Array.isArray(value)) return value.map(withoutDerived);
-  const isDerived = (key: string, inner: unknown): boolean =>
-    inner !== null && typeof inner === "object" && (wordsField.test(key) || (idsField.test(key) && isIds(inner)));
+  const isDerived = (key: string, inner: unknown): boolean => {
+    if (typeof inner === "string") return hashField.test(key);
+    if (inner === null || typeof inner !== "object") return false;
+    if (Array.isArray(inner) && tokensField.test(key)) return true;
+    return wordsField.test(key) || (idsField.test(key) && isIds(inner));
+  };
   return Object.fromEntries(
     Object.entries(value).flatMap(([key, inner]) => (isDerived(key, inner) ? [] : [[key, withoutDerived(inner)]])),
   );
 }
 
 /** Whether a text in JSON may hold fields that are derived from other texts of it. */
-export const hasDerived = (text: string): boolean => /log_?probs|token_?ids|"(?:bytes|context|tokens)"/i.test(text);
+export const hasDerived = (text: string): boolean =>
+  /log_?probs|token_?ids|embedding|(?:hash|sha-?\d+|md5|digest|checksum)"|"(?:bytes|context)"|tokens\w*"\s*:\s*\[/i.test(
+    text,
+  );
 
 /** `token` is a credential, except beside a log-probability or an id, where it is a word of the model; `pass: 12` and `secrets: 3` are counts. */
 function isSecretField(key: string, fields: Json): boolean {
   const { token, auth } = fields as { token?: unknown; auth?: unknown };
+  if ("kty" in fields) return /^(?:d|p|q|dp|dq|qi|k)$/.test(key); // the private parts of a JSON web key
   // The user and the password of a registry, in base64; the name of a method is a word.
   if (key === "auth") return typeof auth === "string" && /^(?=.*[A-Z\d])[A-Za-z0-9+/]{12,}={0,2}$/.test(auth);
   if (key !== "token") return isSecretName(key) && !(/s$/i.test(key) && typeof fields[key] === "number");

@@ -8,7 +8,7 @@ import { redactedText } from "./secret-names.ts";
 const keyStarts: readonly (readonly [start: string, least: number])[] = [
   ["sk-", 16], ["sk_live_", 10], ["sk_test_", 10], ["rk_live_", 10], ["rk_test_", 10], ["pk_live_", 10], ["whsec_", 16], ["gsk_", 16], ["xai-", 16],
   ["tvly-", 12], ["pplx-", 16], ["npm_", 20], ["pypi-", 20], ["ghp_", 20], ["gho_", 20], ["ghu_", 20],
-  ["ghs_", 20], ["ghr_", 20], ["github_pat_", 20], ["xoxa-", 10], ["xoxb-", 10], ["xoxp-", 10], ["xoxr-", 10], ["xoxs-", 10], ["xoxe-", 10],
+  ["ghs_", 20], ["ghr_", 20], ["github_pat_", 20], ["xoxa-", 10], ["xoxb-", 10], ["xoxp-", 10], ["xoxr-", 10], ["xoxs-", 10], ["xoxe-", 10], ["xoxc-", 10], ["xoxd-", 10], ["pcsk_", 20], ["sk_", 40],
   ["xapp-", 10], ["AKIA", 16], ["ASIA", 16], ["ABIA", 16], ["AIza", 30], ["ya29.", 20], ["GOCSPX-", 20], ["1//0", 30], ["hf_", 20], ["api_org_", 20],
   ["lsv2_", 20], ["r8_", 20], ["nvapi-", 20], ["dop_v1_", 20], ["doo_v1_", 20], ["dor_v1_", 20], ["SG.", 20], ["shpat_", 16], ["shpss_", 16], ["sq0", 20],
   ["fw_", 20], ["dapi", 30], ["csk-", 16], ["jina_", 20], ["fc-", 24], ["e2b_", 20], ["pa-", 36], ["esecret_", 16], ["pk-lf-", 20], ["BSA", 24],
@@ -27,6 +27,10 @@ const whole = [
   "\\d{8,10}:AA[A-Za-z0-9_-]{30,40}",
   "[MNO][A-Za-z0-9_-]{23,27}\\.[A-Za-z0-9_-]{6}\\.[A-Za-z0-9_-]{27,40}(?![A-Za-z0-9_-])",
   "pat[A-Za-z0-9]{14}\\.[0-9a-f]{64}",
+  "dp\\.(?:st|ct|pt|sa|scim|audit)\\.(?:[a-z0-9_-]{1,40}\\.)?[A-Za-z0-9]{40,60}",
+  "access-(?:sandbox|development|production)-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}",
+  "[A-Za-z0-9_.-]{3}\\dQ~[A-Za-z0-9_.~-]{31,34}",
+  "[01]/\\d{10,20}:[0-9a-f]{32}",
   // Private keys without their first line, as DER and as OpenSSH writes them.
   "(?:MII[A-Za-z0-9+/]{3}IBA[AD]|MIG[A-Za-z0-9]AgEA|MHcCAQEE|MC4CAQAw|b3BlbnNzaC1rZXktdjE)[A-Za-z0-9+/=]{24,20000}(?:(?:\\s|\\\\[nr]){1,4}[A-Za-z0-9+/=]{16,128}){0,200}",
 ];

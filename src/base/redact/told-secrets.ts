@@ -15,6 +15,9 @@ const flags: readonly (readonly [programs: string, flag: string])[] = [
   ["smbclient|rpcclient|smbget|smbmap|net rpc", "-U[ \\t]{0,4}[^\\s%]{1,64}%"],
   ["xfreerdp|wlfreerdp|rdesktop", "[/-]p[: ]"],
   ["lftp", "-u[ \\t]{0,4}[^\\s,]{1,64},"],
+  ["openssl", "(?:-k|-pass(?:in|out)?)[ \\t]{1,4}(?:pass:)?"],
+  ["htpasswd", "-[A-Za-z]{0,4}b[A-Za-z]{0,4}[ \\t]{1,4}\\S{1,200}[ \\t]{1,4}\\S{1,64}[ \\t]{1,4}"],
+  ["rclone obscure", ""],
   ["net use", "/user:\\S{1,64}[ \\t]{1,4}"],
 ]; // biome-ignore format: a table
 const value = `(?:"[^"\\r\\n]{1,256}"|'[^'\\r\\n]{1,256}'|[^\\s"'[]{1,256})`;
@@ -25,8 +28,11 @@ const commands = flags.map(
       "g",
     ),
 );
-// user:password after a flag, a log-in to a mail server, a number that proves who one is, user/password@host of Oracle, the line of .pgpass and the line of a cookie file.
+// A password that is set in SQL or on a machine, the words that restore a wallet, user:password after a flag, a log-in to a mail server, a number that proves who one is, user/password@host of Oracle, the line of .pgpass and the line of a cookie file.
 const forms = [
+  /(identified (?:with \S{1,64} )?by\s{1,4})["'][^"'\r\n]{1,256}["']/gi,
+  /((?:echo|printf)[ \t]{1,4}["']?[\w.-]{1,64}:)[^\s"'|[]{1,256}(?=["']?[ \t]{0,4}\|[ \t]{0,4}(?:sudo )?chpasswd)/g,
+  /((?:seed|recovery|mnemonic|secret)(?: phrase| words?)?(?: is|:|=)\s{0,4}["']?)(?:[a-z]{3,8}[ ,]{1,2}){11,23}[a-z]{3,8}/gi,
   /((?<!\S)(?:-u|--user|--proxy-user)[ =]["']?[^\s:"']{1,128}:)[^\s"'[]{1,256}/g,
   /((?::thin:|(?:sqlplus|rman|expdp|impdp)[ \t]{1,4})[^\s/@:]{1,64}\/)[^\s@/]{1,128}(?=@)/gi,
   /((?<![^\s])[\w.*-]{1,200}:\d{2,5}:[^\s:]{1,64}:[^\s:]{1,64}:)(?=[^\s:]{0,64}\d)[^\s:[]{6,128}(?![^\s])/g,
@@ -67,8 +73,12 @@ export function redactTold(text: string): string {
     result += text.slice(from, found.start) + redactedText;
     from = told.lastIndex = found.end;
   }
-  return from === 0 ? text : result + text.slice(from);
+  return (from === 0 ? text : result + text.slice(from)).replace(toldAfter, redactedText);
 }
+
+/** "… and hunter2 as the password": the value before its word. */
+const toldAfter =
+  /(?<![^\s"'`(])(?=\S{0,64}\d)(?=\S{0,64}[A-Za-z])[^\s"'`[]{6,64}(?=["'`]?,? (?:as|is) (?:the|my|your|our|his|her|their) (?:new )?(?:password|passphrase|passcode|(?:api|secret|access) (?:key|token)))/gi;
 
 /** Where the value stands that a word announces: the first that may be one, few words further on the same line. */
 function valueAfter(text: string, at: number, isValue: (word: string) => boolean) {
