@@ -101,22 +101,30 @@ function inverseNormal(share: number): number {
 
 for (const team of [1, 0.9])
   for (const maxLoss of [0.01, 0.02]) {
-    const [fit, ...others] = team === 1 ? worlds : worlds.map(fallible);
-    const calibration = others.flat().slice(0, 2000);
+    const given = team === 1 ? worlds : worlds.map(fallible);
     const promised = { maxLoss, confidence: 0.95 };
-    const prepared = prepareScore(fit!, promised, calibration.length);
-    const scored = scoreAll(calibration, prepared.score);
-    const threshold = chooseThreshold(scored, prepared.plan, promised);
     const name = `team right ${percent(team, 0)}, ${maxLoss * 100} points`;
-    if (threshold === null) console.log(`${name}: refused`);
-    else {
-      const { cost, success, all: group } = figuresAt(calibration, scored, threshold);
-      const saved = (key: keyof typeof cost.team) => percent(1 - cost.cascade[key] / success.cascade / (cost.team[key] / success.team)); // biome-ignore format: one line
-      console.log(`${name} (${prepared.plan.test}, ${calibration.length} calibration tasks): ${percent(group.escalated)} escalated, success ${percent(success.cascade)} against ${percent(success.team)}, billed ${Math.round(cost.cascade.billedTokens)} of ${Math.round(cost.team.billedTokens)}, computed ${Math.round(cost.cascade.computedTokens)} of ${Math.round(cost.team.computedTokens)}; per success ${saved("billedTokens")} fewer billed, ${saved("computedTokens")} fewer computed, $${(1000 * cost.cascade.costUsd / success.cascade).toFixed(2)} instead of $${(1000 * cost.team.costUsd / success.team).toFixed(2)} for a thousand, ${saved("costUsd")} less`); // biome-ignore format: one line
+    const shares: number[] = [];
+    let tasks = 0;
+    // Every world is the one that the score is fitted on, once: which one it is may matter as much as the promise.
+    for (const [at, fit] of given.entries()) {
+      const calibration = given.filter((one) => one !== fit).flat().slice(0, 2000); // biome-ignore format: one line
+      tasks = calibration.length;
+      const prepared = prepareScore(fit, promised, tasks);
+      const scored = scoreAll(calibration, prepared.score);
+      const threshold = chooseThreshold(scored, prepared.plan, promised);
+      shares.push(threshold === null ? 1 : figuresAt(calibration, scored, threshold).all.escalated);
+      if (threshold === null) console.log(`${name}, fit on world ${at + 1}: refused`);
+      else {
+        const { cost, success, all: group } = figuresAt(calibration, scored, threshold);
+        const saved = (key: keyof typeof cost.team) => percent(1 - cost.cascade[key] / success.cascade / (cost.team[key] / success.team)); // biome-ignore format: one line
+        console.log(`${name}, fit on world ${at + 1} (${prepared.plan.test}, ${tasks} calibration tasks): ${percent(group.escalated)} escalated, success ${percent(success.cascade)} against ${percent(success.team)}, billed ${Math.round(cost.cascade.billedTokens)} of ${Math.round(cost.team.billedTokens)}, computed ${Math.round(cost.cascade.computedTokens)} of ${Math.round(cost.team.computedTokens)}; per success ${saved("billedTokens")} fewer billed, ${saved("computedTokens")} fewer computed, $${(1000 * cost.cascade.costUsd / success.cascade).toFixed(2)} instead of $${(1000 * cost.team.costUsd / success.team).toFixed(2)} for a thousand, ${saved("costUsd")} less`); // biome-ignore format: one line
+      }
     }
+    console.log(`  mean ${percent(mean(shares))} escalated`);
     const wrong = 1 - shareOf(all, ({ model }) => model);
-    console.log(`  simulated for ${percent(wrong)} wrong and an area of ${mean(whole).toFixed(3)}: ${percent(simulated(wrong, mean(whole), team, calibration.length, maxLoss))} escalated`); // biome-ignore format: one line
-    console.log(`  ${draws} draws of 600 to fit and ${calibration.length} to calibrate from the measured outcomes: ${repeatedDraws(team === 1 ? all : fallible(all), promised, calibration.length)}`); // biome-ignore format: one line
+    console.log(`  simulated for ${percent(wrong)} wrong and an area of ${mean(whole).toFixed(3)}: ${percent(simulated(wrong, mean(whole), team, tasks, maxLoss))} escalated`); // biome-ignore format: one line
+    console.log(`  ${draws} draws of 600 to fit and ${tasks} to calibrate from the measured outcomes: ${repeatedDraws(team === 1 ? all : fallible(all), promised, tasks)}`); // biome-ignore format: one line
   }
 
 /** What the command would say to each world alone, and to all of them together. */
