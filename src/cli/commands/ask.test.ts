@@ -61,13 +61,9 @@ describe("coa ask", () => {
     assert.equal(quiet.stdout, "42\n");
   });
 
-  it("continues from its journal and saves what it decoded", async () => {
-    const journal = join(folder, "journal.jsonl");
+  it("saves what it decoded, one chain after the other", async () => {
     const save = join(folder, "chains.jsonl");
-    const asked = server.requests.length;
-    await ask("What is 40 + 2?", ...flags(), "--journal", journal, "--save", save);
-    await ask("What is 40 + 2?", ...flags(), "--journal", journal, "--save", save);
-    assert.equal(server.requests.length - asked, 2, "the second run asks nothing");
+    for (const _ of [1, 2]) await ask("What is 40 + 2?", ...flags(), "--save", save);
     const saved = (await readFile(save, "utf8"))
       .trim()
       .split("\n")

@@ -1,8 +1,7 @@
 import { fstatSync } from "node:fs";
-import { jsonlJournal, openJsonl } from "../../base/files/open-jsonl.ts";
+import { openJsonl } from "../../base/files/open-jsonl.ts";
 import type { ChainOptions } from "../../chain/chain-options.ts";
 import { runChain } from "../../chain/run-chain.ts";
-import { type ChainRecord, chainRecordSchema } from "../../core/chain-record.ts";
 import { remedies } from "../../core/ending.ts";
 import { UsageError } from "../../core/errors.ts";
 import { defineTask, type Task } from "../../core/task.ts";
@@ -26,7 +25,6 @@ export default defineCommand({
   ],
   options: {
     seed: whole("Seed of the sampling", { default: 0, min: 0, valueName: "n", group: "model" }),
-    journal: text("Write finished steps here; the same command resumes after a crash", { valueName: "file", group: "output" }),
     save: text("Append the trajectory to this JSONL file", { valueName: "file", group: "output" }),
     events: toggle("Print every event as a line of JSON while it happens", { group: "output" }),
     quiet: toggle("Print only the answer", { group: "output" }),
@@ -38,10 +36,6 @@ export default defineCommand({
       positionals.length > 0 ? positionals.join(" ") : chain.lab === undefined ? await pipedQuestion() : undefined;
     const live = !values.json && !values.events && !values.quiet;
     const opened = await openChain(settings, session);
-    const journal =
-      values.journal === undefined
-        ? undefined
-        : session.closeAtEnd(await jsonlJournal<ChainRecord>(values.journal, chainRecordSchema));
     const task = taskOf(question, opened, out.note);
     // On a terminal text appears as it is written; elsewhere whole lines are printed.
     const write = (text: string) => (out.isTTY ? out.write(text) : out.print(text.trimEnd()));
@@ -55,7 +49,6 @@ export default defineCommand({
       limits: { ...opened.defaults.limits, ...chainLimits(settings) },
       sampling: { temperature: model.temperature, topP: model.topP, seed: values.seed, entropies: chain.entropies },
       prices: priceOf(spending.price, opened.model.name),
-      journal,
       signal,
       onEvent: values.events ? out.json : live ? render : undefined,
     };

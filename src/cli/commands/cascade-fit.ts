@@ -55,18 +55,15 @@ export default defineCommand({
     const level = await spendTasks(root, key, tasks);
     const temperature = asNumber(asObject(identity["sampling"])?.["temperature"]) ?? 0;
     const result = fitCascade(pairs, { ...promise, basis, model, temperature, level });
-    if (result.refused !== undefined) {
-      if (values.json) out.json(result);
-      else out.print(`no cascade: ${result.refused}`);
-      return 1;
-    }
+    if (result.refused !== undefined) return { json: result, text: `no cascade: ${result.refused}`, code: 1 };
     const { cascade } = result;
     const file = await writeCascade(folder, cascade);
     const report = values.html ?? join(folder, "cascade.html");
     await writeFile(report, cascadeHtml(cascade));
-    if (values.json) out.json({ file, report, sentence: cascadeSentence(cascade), ...cascade });
-    else out.print(`${cascadeText(cascade, layOut)}\n\n${file}; report: ${report}`);
-    return 0;
+    return {
+      json: { file, report, sentence: cascadeSentence(cascade), ...cascade },
+      text: `${cascadeText(cascade, layOut)}\n\n${file}; report: ${report}`,
+    };
   },
 });
 

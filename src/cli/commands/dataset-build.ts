@@ -13,7 +13,7 @@ import { loadTokenizer } from "../../tokenizers/load-tokenizer.ts";
 import { trainTokenizer } from "../../tokenizers/train-tokenizer.ts";
 import { namedProfiles } from "../choose-profile.ts";
 import { defineCommand, existingFiles, MissingArgument } from "../command.ts";
-import { number, readSetting, text, whole } from "../setting.ts";
+import { text, whole } from "../setting.ts";
 
 const examples = [
   "coa dataset build chains.jsonl --tokenizer ./Qwen2.5-3B --out .coa/datasets/web --max-tokens 32768",
@@ -57,7 +57,6 @@ export default defineCommand({
       tokenizer,
       maxTokens: values["max-tokens"],
       overlong: settings.dataset.overlong,
-      weights: readWeights(settings.dataset.weights),
       inputs: await Promise.all(
         inputs.map(async (input) => ({ ...input, fingerprint: await fileFingerprint(input.path) })),
       ),
@@ -91,16 +90,6 @@ function annotationLine(counts: NonNullable<DatasetManifest["annotations"]>): st
   if (unmatched === 0) return done;
   const why = changed > 0 ? ` (${changed} of them of a chain that has other words now)` : "";
   return `${done}; ${unmatched} annotations fit no chain of the input${why}`;
-}
-
-const weightOf = number("Weight of a tag", { min: 0 });
-
-function readWeights(weights: Readonly<Record<string, string>>): Record<string, number> | undefined {
-  const read = Object.entries(weights).map(([tag, weight]) => [
-    tag,
-    readSetting(weightOf, weight, `dataset.weights.${tag}`),
-  ]);
-  return read.length === 0 ? undefined : Object.fromEntries(read);
 }
 
 /** Loads the folder's tokenizer, or trains one of this size; the tags of the chains' own profiles are single tokens. */

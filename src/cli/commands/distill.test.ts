@@ -142,8 +142,6 @@ describe("from a lab task to a dataset, on the command line", () => {
       chains,
       "--tokenizer",
       path("dataset/tokenizer"),
-      "--set",
-      "dataset.weights.think=0.5",
       "--max-tokens",
       "300",
       "--set",

@@ -132,9 +132,8 @@ export default defineCommand({
     const fitted = fits.candidate.cascade;
     const sentence = fitted && cascadeSentence(fitted);
     await writeJson(at("decision.json"), { ...decision, escalated, facts, sentence, figures: fitted?.figures });
-    if (values.json) out.json({ round: number, ...decision, escalated, facts, file: at("decision.json") });
-    else out.print(roundText(number, decision, sentence, facts));
-    return decision.promote ? 0 : 1;
+    const json = { round: number, ...decision, escalated, facts, file: at("decision.json") };
+    return { json, text: roundText(number, decision, sentence, facts), code: decision.promote ? 0 : 1 };
   },
 });
 

@@ -29,19 +29,16 @@ export default defineCommand({
     const { root } = await openWorkspace();
     if (name === undefined) {
       const models = await listed(root);
-      if (values.json) out.json(models);
-      else
-        out.print(table([["model", "status", "trained", "success", "cascade"], ...models.map((one) => [one.name, one.status, one.lineage, one.evaluations.map(({ of, success }) => `${percent(success)} of ${of}`).join(", ") || "–", one.cascade ?? "–"])])); // biome-ignore format: one table
-      return 0;
+      const rows = models.map((one) => [one.name, one.status, one.lineage, one.evaluations.map(({ of, success }) => `${percent(success)} of ${of}`).join(", ") || "–", one.cascade ?? "–"]); // biome-ignore format: one row
+      return { json: models, text: table([["model", "status", "trained", "success", "cascade"], ...rows]) };
     }
     const folder = findModelFolder(name);
     if (folder === undefined) throw new UsageError(`found no model "${name}"; there are ${knownModels().map((one) => one.name).join(", ")}`); // biome-ignore format: one refusal
     const weight = values.canary === undefined ? undefined : shareOf(values.canary, "--canary");
     if ((await readCascade(folder)) === undefined) out.note("it has no cascade: it would answer every question itself");
     const serving = await recordAct(root, { act: weight === undefined ? "promote" : "canary", folder: resolve(folder), weight }); // biome-ignore format: one act
-    if (values.json) out.json({ live: serving.live, canary: serving.canary });
-    else out.print(weight === undefined ? `live: ${folder}` : `canary with ${percent(weight, 0)} of the conversations: ${folder}`); // biome-ignore format: one sentence
-    return 0;
+    const text = weight === undefined ? `live: ${folder}` : `canary with ${percent(weight, 0)} of the conversations: ${folder}`; // biome-ignore format: one sentence
+    return { json: { live: serving.live, canary: serving.canary }, text };
   },
 });
 

@@ -113,7 +113,6 @@ export const sections = {
   }),
   dataset: section("How chains become examples of a dataset, and rows for other trainers", "input", {
     overlong: choice(["drop", "cut"], "What to do with examples over --max-tokens; cut: at a segment border", { default: "drop" }),
-    weights: pairs("Weight of a tag's segments: --set dataset.weights.think=0.5"),
     observationRole: choice(["user", "tool"], "Role of observations in exported chats", { default: "user" }),
     excludeTeacher: list("Leave out chains of teachers whose names begin like this", { flag: "exclude-teacher", valueName: "model" }),
     keepBroken: toggle("Import chains whose tags do not parse cleanly too"),
