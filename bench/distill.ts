@@ -6,7 +6,7 @@
 import { spawnSync } from "node:child_process";
 import { createWriteStream } from "node:fs";
 import { mkdtemp, rm, stat } from "node:fs/promises";
-import { availableParallelism, tmpdir } from "node:os";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
@@ -32,25 +32,16 @@ export default async function bench(): Promise<Figure[]> {
     await write(join(folder, "chains.jsonl"), copies(base, "chain"));
     await write(join(folder, "tasks.jsonl"), copies(base, "task"));
     const { size } = await stat(join(folder, "chains.jsonl"));
-    const single = measure(folder, 0);
-    const workers = Math.max(1, availableParallelism() - 1);
-    const threads = measure(folder, workers);
-    const target = { target: "<= 1024 MB", met: Math.max(single.megabytes, threads.megabytes) <= 1024 };
+    const { seconds, kept, megabytes } = measure(folder);
     return [
       { name: "conversion of team runs, one thread", value: conversion, unit: "runs/s" },
       {
         name: `all stages over ${chains} chains (${Math.round(size / 1e6)} MB), one thread`,
-        value: chains / single.seconds,
+        value: chains / seconds,
         unit: "chains/s",
       },
-      {
-        name: `the same, ${workers} worker thread(s) beside the writer`,
-        value: chains / threads.seconds,
-        unit: "chains/s",
-      },
-      { name: "kept of the chains", value: single.kept / chains, unit: "share" },
-      { name: "most memory, one thread", value: single.megabytes, unit: "MB", ...target },
-      { name: "most memory, with workers", value: threads.megabytes, unit: "MB", ...target },
+      { name: "kept of the chains", value: kept / chains, unit: "share" },
+      { name: "most memory", value: megabytes, unit: "MB", target: "<= 1024 MB", met: megabytes <= 1024 },
     ];
   } finally {
     await rm(folder, { recursive: true, force: true });
@@ -90,18 +81,18 @@ interface Measured {
 }
 
 /** Distils in a process of its own and asks it for its largest size. */
-function measure(folder: string, workers: number): Measured {
+function measure(folder: string): Measured {
   const script = `
 import { distill } from ${JSON.stringify(join(source, "distill/distill.ts"))};
+import { taskGrader } from ${JSON.stringify(join(source, "graders/grade-task.ts"))};
 import { labProfile } from ${JSON.stringify(join(source, "lab/profile.ts"))};
 const began = performance.now();
 const report = await distill([${JSON.stringify(join(folder, "chains.jsonl"))}], {
-  config: { profile: labProfile, systemPrompt: false, minInteractions: 4, reflection: { keepWithout: 1 }, maxTokens: 4000, balanceRatio: 3,
+  config: { profile: labProfile, systemPrompt: false, minInteractions: 4, reflection: { keepWithout: 1 }, maxTokens: 4000,
     contamination: { questions: ["In which year was the lighthouse of Cape Morven first lit?"], blockedUrls: ["evil.example/answers"] } },
   tasksFiles: [${JSON.stringify(join(folder, "tasks.jsonl"))}],
-  modules: [${JSON.stringify(join(source, "cli/commands/distill-plugins.ts"))}],
-  out: ${JSON.stringify(join(folder, `out-${workers}`))},
-  workers: ${workers},
+  plugins: { grade: taskGrader() },
+  out: ${JSON.stringify(join(folder, "out"))},
 });
 console.log(JSON.stringify({ seconds: (performance.now() - began) / 1000, kept: report.kept, megabytes: process.resourceUsage().maxRSS / 1024 }));`;
   const child = spawnSync(process.execPath, ["--input-type=module", "--eval", script], {

@@ -1,6 +1,5 @@
 /**
- * The settings of a distillation: plain data, so that it can be written beside its result, compared on resume and
- * handed to worker threads. Code (graders, filters of your own) comes as plugins.
+ * The settings of a distillation: plain data, so that it can be written beside its result and compared on resume. Code (graders, filters of your own) comes as plugins.
  */
 import { loadModule } from "../base/files/load-module.ts";
 import type { Grader } from "../core/grader.ts";
@@ -43,7 +42,7 @@ export interface DistillConfig extends LayoutOptions {
   seed?: number;
 }
 
-/** Code that takes part: as an object in this process, or as modules that export these names, for worker threads. */
+/** Code that takes part: as an object, or as modules that export these names. */
 export interface DistillPlugins {
   grade?: Grader;
   countTokens?: (text: string) => number;

@@ -1,5 +1,5 @@
 /**
- * Distillation of files: lines in, chains out, with a journal between. Lines are judged in parallel and written in order;
+ * Distillation of files: lines in, chains out, with a journal between. Lines are judged in batches and written in order;
  * what became of line n is on disk before line n+1 counts, so a killed run resumes where it stopped and ends with the
  * same files. Memory holds numbers about chains, never the chains themselves.
  */
@@ -19,20 +19,18 @@ import type { Trajectory } from "../core/trajectory.ts";
 import type { DistillReport, DroppedSample } from "../report/distill-text.ts";
 import { type DistillConfig, type DistillPlugins, lateStage, loadPlugins, recordStages } from "./distill-config.ts";
 import { type OutcomeRecord, reportTally, type Tally } from "./distill-report.ts";
-import { judgeLines } from "./judge-lines.ts";
-import type { WireOutcome } from "./judge-record.ts";
+import { judgeBatch, readTasks, recordJudge, type WireOutcome } from "./judge-record.ts";
 import { type DuplicateIndex, duplicateIndex } from "./stages/near-duplicates.ts";
+import { taskIndex } from "./task-index.ts";
 
 export interface DistillOptions {
   config: DistillConfig;
   out: string;
   tasksFiles?: readonly string[];
-  /** Modules with plugins (URLs or absolute paths); these run in worker threads. */
+  /** Modules with plugins (URLs or absolute paths). */
   modules?: readonly string[];
-  /** Plugins as functions; they run in this thread. */
+  /** Plugins as functions. */
   plugins?: DistillPlugins;
-  /** Worker threads; 0 = none (default: one less than the machine has cores, at least one; none with `plugins`). */
-  workers?: number;
   /** What is done with a distillation that the folder holds already: `auto` (continue it), `never`, `fresh`. */
   resume?: Resume;
   signal?: AbortSignal;
@@ -55,7 +53,8 @@ export async function distill(inputs: readonly string[], given: DistillOptions):
     const late = config.skip?.includes(lateStage) ? [] : [lateStage];
     const tally = reportTally(config.profile.name, options.inputs, ["input", "convert", ...names, ...late]);
     const state = await restore(options, tally);
-    await judgeAll(options, tally, state);
+    const tasks = taskIndex(await readTasks(options.tasksFiles ?? []));
+    await judgeAll(options, recordJudge(config, plugins, tasks, options.signal), tally, state);
     const report = await finish(options, tally, state);
     const figures = { kept: report.kept, written: report.written };
     await claimed.report({ state: "done", done: report.records, total: report.records, figures });
@@ -118,16 +117,33 @@ function remember(state: State, tally: Tally, outcome: OutcomeRecord): void {
   state.members.push({ index, id, family, corrects: facts?.corrects ?? false });
 }
 
-async function judgeAll(options: Work, tally: Tally, state: State): Promise<void> {
+/** Lines that are judged and written together. */
+const batchLines = 64;
+
+async function judgeAll(
+  options: Work,
+  judge: ReturnType<typeof recordJudge>,
+  tally: Tally,
+  state: State,
+): Promise<void> {
   const files = await openFiles(options.out);
   await cutAfter(join(options.out, "kept.jsonl"), state.members.length);
   const skip = state.processed;
-  async function* remaining(): AsyncGenerator<Line> {
+  async function* batches(): AsyncGenerator<Line[]> {
     let index = 0;
-    for await (const line of inputLines(options.inputs, options.signal)) if (index++ >= skip) yield line;
+    let batch: Line[] = [];
+    for await (const line of inputLines(options.inputs, options.signal)) {
+      if (index++ < skip || batch.push(line) < batchLines) continue;
+      yield batch;
+      batch = [];
+    }
+    if (batch.length > 0) yield batch;
   }
   try {
-    for await (const { lines, outcomes } of judgeLines(remaining(), options)) {
+    for await (const lines of batches()) {
+      options.signal?.throwIfAborted();
+      const texts = lines.map(({ text }) => text);
+      const outcomes = await judgeBatch(judge, texts);
       const kept: string[] = [];
       const journal: string[] = [];
       const dropped: string[] = [];

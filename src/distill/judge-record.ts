@@ -133,7 +133,7 @@ export function recordJudge(
   };
 }
 
-/** An outcome on its way between threads: the trajectory as the line it will be written as. */
+/** An outcome with its trajectory as the line it will be written as. */
 export type WireOutcome = Omit<RecordOutcome, "trajectory"> & { line?: string };
 
 export async function readTasks(files: readonly string[]): Promise<Task[]> {
@@ -141,7 +141,7 @@ export async function readTasks(files: readonly string[]): Promise<Task[]> {
   return lists.flat();
 }
 
-/** Judges a batch and makes its outcomes ready to be sent to the other thread. */
+/** Judges a batch and writes its chains as lines. */
 export async function judgeBatch(
   judge: (line: string) => Promise<RecordOutcome>,
   lines: readonly string[],

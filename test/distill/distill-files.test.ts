@@ -46,7 +46,7 @@ describe("distill", () => {
 
   it("writes only right, valid chains, and a report that adds up", async () => {
     const out = join(root, "plain");
-    const report = await distill(inputs, { ...options, out, workers: 0 });
+    const report = await distill(inputs, { ...options, out });
     const chains = await chainsOf(out);
     assert.equal(chains.length, report.written);
     for (const chain of chains) assert.deepEqual(validateSegments(labProfile, chain.segments), []);
@@ -102,7 +102,7 @@ describe("distill", () => {
       completeness: { ...nameless[0]!.completeness, untrainable: [{ reason: "cut", detail: "token limit" }] },
     };
     await writeFile(foreign, [...nameless, cut].map((run) => `${JSON.stringify(run)}\n`).join(""));
-    const report = await distill([foreign], { ...options, out: join(root, "foreign"), workers: 0 });
+    const report = await distill([foreign], { ...options, out: join(root, "foreign") });
     assert.equal(report.right.graded, report.kept);
     assert.ok(report.kept > 50, `${report.kept} kept`);
     assert.equal(report.dropped.length, report.records - report.kept);
@@ -116,7 +116,6 @@ describe("distill", () => {
       ...options,
       tasksFiles: [],
       out: join(root, "assumed"),
-      workers: 0,
       config: { ...config, ungraded: "keep" },
     });
     assert.deepEqual([assumed.right.graded, assumed.right.assumed], [0, assumed.kept]);
@@ -124,17 +123,11 @@ describe("distill", () => {
 
   it("writes chains that correct themselves as often as asked, each under an id of its own", async () => {
     const out = join(root, "copies");
-    const report = await distill(inputs, { ...options, out, workers: 0, config: { ...config, correctionCopies: 3 } });
+    const report = await distill(inputs, { ...options, out, config: { ...config, correctionCopies: 3 } });
     const chains = await chainsOf(out);
     assert.ok(report.correcting > 0, "the lab's verifier rejects some answers");
     assert.equal(report.copies, report.correcting * 2);
     assert.equal(new Set(chains.map((chain) => chain.id)).size, chains.length);
-  });
-
-  it("gives the same bytes with worker threads", async () => {
-    const out = join(root, "threads");
-    await distill(inputs, { ...options, out, workers: 2 });
-    assert.equal(await bytesOf(out), await bytesOf(join(root, "plain")));
   });
 
   it("stops for no broken line and no failing filter, and lists both at the end", async () => {
@@ -151,7 +144,7 @@ describe("distill", () => {
       ...others.slice(1),
     ];
     await writeFile(broken, `${lines.join("\n")}\n`);
-    const report = await distill([broken], { ...options, out: join(root, "broken"), workers: 1 });
+    const report = await distill([broken], { ...options, out: join(root, "broken") });
     assert.equal(report.kept, 5);
     assert.deepEqual(
       report.problems.map(({ line, stage, message }) => [line, stage, message.split(":")[0]]),
@@ -169,7 +162,7 @@ describe("distill", () => {
     const single = chains.filter((chain) => !chain.id.includes("#"));
     const copies = single.map((chain) => ({ ...chain, id: `${chain.id}-again` }));
     await writeFile(twice, [...single, ...copies].map((chain) => `${JSON.stringify(chain)}\n`).join(""));
-    const once = await distill([twice], { ...options, out: join(root, "once"), workers: 0 });
+    const once = await distill([twice], { ...options, out: join(root, "once") });
     assert.equal(once.stages.find((stage) => stage.name === "near-duplicate")!.dropped, copies.length);
   });
 
@@ -183,7 +176,6 @@ describe("distill", () => {
       distill(inputs, {
         ...options,
         out,
-        workers: 0,
         signal: controller.signal,
         onProgress: ({ done }) => stopAfter(done),
       }),
@@ -197,7 +189,7 @@ describe("distill", () => {
     const keptSoFar = (await readFile(join(out, "kept.jsonl"), "utf8")).trim().split("\n").length;
     const next = ahead[keptSoFar];
     await appendFile(join(out, "kept.jsonl"), `${next}\n`);
-    await distill(inputs, { ...options, out, workers: 0 });
+    await distill(inputs, { ...options, out });
     assert.equal(await bytesOf(out), await bytesOf(join(root, "plain")));
     assert.deepEqual(await readReport(out), await readReport(join(root, "plain")));
   });
@@ -211,7 +203,7 @@ describe("distill", () => {
       `import { distill } from ${JSON.stringify(join(source, "distill/distill.ts"))};
 import { labProfile } from ${JSON.stringify(join(source, "lab/profile.ts"))};
 const inputs = ${JSON.stringify(inputs)};
-const options = ${JSON.stringify({ ...options, config: { ...config, profile: undefined }, out, workers: 0 })};
+const options = ${JSON.stringify({ ...options, config: { ...config, profile: undefined }, out })};
 options.config = { ...options.config, profile: labProfile };
 await distill(inputs, { ...options, onProgress: ({ done }) => process.stdout.write(done + "\\n") });
 console.log("finished");`,
@@ -239,7 +231,7 @@ console.log("finished");`,
 
   it("refuses to mix two configurations in one folder, unless told to start anew", async () => {
     const out = join(root, "plain");
-    const other = { ...options, out, workers: 0, config: { ...config, minInteractions: 9 } };
+    const other = { ...options, out, config: { ...config, minInteractions: 9 } };
     await assert.rejects(distill(inputs, other), /minInteractions was 4, is 9/);
     const report = await distill(inputs, { ...other, resume: "fresh" });
     assert.ok(report.stages.find((stage) => stage.name === "complexity")!.dropped > 0);

@@ -11,6 +11,7 @@ import { distill } from "../../distill/distill.ts";
 import type { DistillPlugins } from "../../distill/distill-config.ts";
 import { readTasks } from "../../distill/judge-record.ts";
 import { proposeProfile } from "../../distill/propose-profile.ts";
+import { taskGrader } from "../../graders/grade-task.ts";
 import { holdsRecordings } from "../../record/recordings.ts";
 import { reportText } from "../../report/distill-text.ts";
 import { loadTokenizer } from "../../tokenizers/load-tokenizer.ts";
@@ -62,17 +63,11 @@ export default defineCommand({
       values["assume-right"] ||
       (ask && (await confirmed("No tasks to grade by. Take the recorded answers as right?", false)));
     const plugins = await choosePlugins(settings, session, { tokenizerFolder: values.tokenizer, tasksFiles });
-    const filters = how.filters.map((file) => pathToFileURL(resolve(file)).href);
-    const standard = new URL(
-      import.meta.url.endsWith(".ts") ? "./distill-plugins.ts" : "./distill-plugins.js",
-      import.meta.url,
-    );
     const report = await distill(files, {
       out: values.out,
       tasksFiles,
-      modules: plugins ? filters : [standard.href, ...filters],
+      modules: how.filters.map((file) => pathToFileURL(resolve(file)).href),
       plugins,
-      workers: plugins ? 0 : how.workers,
       resume: values.resume,
       signal,
       onProgress: out.progress,
@@ -131,11 +126,11 @@ export async function choosePlugins(
   { judge, grader }: Settings<"judge" | "grader">,
   session: Session,
   { tokenizerFolder, tasksFiles }: { tokenizerFolder?: string; tasksFiles: readonly string[] },
-): Promise<DistillPlugins | undefined> {
+): Promise<DistillPlugins> {
   const tasks = await readTasks(tasksFiles);
   const judged = judge.model ?? judge.baseUrl ?? judge.prompt;
   const hasCode = tasks.some((task) => task.kind === "code");
-  if (!(hasCode || judged || tokenizerFolder)) return undefined;
+  if (!(hasCode || judged || tokenizerFolder)) return { grade: taskGrader() };
   const { grader: grade } = await openGrader({ judge, grader }, session, tasks);
   const tokenizer = tokenizerFolder === undefined ? undefined : await loadTokenizer(tokenizerFolder);
   return {

@@ -63,10 +63,9 @@ async function run(args: Record<string, unknown>): Promise<{ code: number; json:
       value === undefined ? [] : [[name, value]],
     ),
   );
-  const sets = ["distill.workers=0", ...(set as string[])];
   const done = await distillRun.run({
     values: { ...defaults, ...flags } as never,
-    settings: readSettings({ name: "distill run", ...distillRun }, { set: sets }, {}),
+    settings: readSettings({ name: "distill run", ...distillRun }, { set: set as string[] }, {}),
     positionals: [traces],
     out: out as unknown as Output,
     signal: new AbortController().signal,

@@ -109,7 +109,6 @@ export const sections = {
     nearDuplicates: number("Similarity above which a chain is a duplicate", { default: 0.95, min: 0 }),
     blockUrls: list("Addresses that a chain must not touch"),
     skip: list("Stages to leave out"),
-    workers: whole("Worker threads (default: cores - 1)", { min: 0 }),
   }),
   dataset: section("How chains become examples of a dataset, and rows for other trainers", "input", {
     overlong: choice(["drop", "cut"], "What to do with examples over --max-tokens; cut: at a segment border", { default: "drop" }),
