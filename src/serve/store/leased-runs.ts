@@ -26,12 +26,17 @@ export function leasedRuns(database: Database, leaseMs = 15_000) {
   const holder = randomUUID();
   const rows = async (...statement: Statement): Promise<Row[]> => (await database.run(statement))[0]!;
   const until = () => database.now() + leaseMs;
-  const added = (id: string, from: number, events: readonly unknown[]): Statement[] =>
-    events.map((event, index) => [
-      `INSERT INTO coa_events (response, place, event)
+  /** Where this server holds the run, so that no other takes it over until these statements are done. */
+  const added = (id: string, from: number, events: readonly unknown[]): Statement[] => [
+    ["UPDATE coa_responses SET holder = holder WHERE id = $1 AND holder = $2", [id, holder]],
+    ...events.map(
+      (event, index): Statement => [
+        `INSERT INTO coa_events (response, place, event)
         SELECT id, CAST($2 AS INTEGER), $3 FROM coa_responses WHERE id = $1 AND holder = $4`,
-      [id, from + index, JSON.stringify(event), holder],
-    ]);
+        [id, from + index, JSON.stringify(event), holder],
+      ],
+    ),
+  ];
   return {
     /** How long a run is held without being renewed. */
     leaseMs,

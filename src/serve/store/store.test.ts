@@ -7,6 +7,7 @@ import { after, before, describe, it } from "node:test";
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import { noPostgres, startPostgres } from "../../../test/fixtures/postgres.ts";
+import { seededRandom } from "../../base/work/random.ts";
 import type { Json } from "../../core/json-value.ts";
 import { emptyUsage } from "../../core/usage.ts";
 import type { Database } from "./database.ts";
@@ -192,6 +193,50 @@ for (const [name, { skip, place, open }] of Object.entries(kinds)) {
         ["b"],
       );
       await database.close();
+    });
+
+    it("loses nothing and keeps nothing deleted, while servers save, delete, take runs over and clean at once", async () => {
+      await withTwo(async (one, two, wait) => {
+        const there = new Map<string, "there" | "being deleted" | "gone">();
+        const look = async (store: ServeStore, id: string) => {
+          const before = there.get(id);
+          const found = (await store.responses.find(id, "ada")) !== undefined;
+          // What was changed while it was read may be either.
+          if (there.get(id) === before && before !== "being deleted") assert.equal(found, before === "there", id);
+        };
+        const actor = async (who: number) => {
+          const random = seededRandom("store", who);
+          let previous: string | undefined;
+          for (let round = 0; round < 40; round++) {
+            const store = random.pick([one, two]);
+            const id = `r-${who}-${round}`;
+            const stored = { id, owner: "ada", previous, response: response(id, id), input: [message(`i-${id}`, "?")] };
+            const kind = random.below(8);
+            if (kind === 0) await store.clean();
+            else if (kind === 1) {
+              wait(random.below(8_000)); // leases run out
+              const taken = await store.runs.take("model");
+              if (taken) await store.runs.end(taken, taken.events, [{ n: 1 }], response(taken.id, "done"));
+            } else if (kind === 2) await store.runs.begin(stored, "model", {});
+            else if (kind === 3 && previous !== undefined) {
+              const gone = previous;
+              previous = undefined;
+              there.set(gone, "being deleted");
+              const [first, second] = await Promise.all(
+                [one, two].map(({ responses }) => responses.delete(gone, "ada")),
+              );
+              assert.notEqual(first, second, `${gone} is deleted once`);
+              there.set(gone, "gone");
+            } else if (kind > 4) await store.responses.save(stored);
+            if (kind === 2 || kind > 4) there.set((previous = id), "there");
+            const ids = [...there.keys()];
+            if (ids.length > 0) await look(random.pick([one, two]), random.pick(ids));
+          }
+        };
+        await Promise.all(Array.from({ length: 24 }, (_, who) => actor(who)));
+        for (const store of [one, two]) for (const id of there.keys()) await look(store, id);
+        assert.ok([...there.values()].filter((state) => state === "gone").length > 20);
+      });
     });
 
     it("gives a run to one server at a time, and to another when that one is silent", async () => {
