@@ -53,7 +53,7 @@ export default async function bench(): Promise<Figure[]> {
     await buildSite(folder);
     await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
     const address = `http://127.0.0.1:${(server.address() as AddressInfo).port}/demo.html`;
-    const asked = [];
+    const asked: Awaited<ReturnType<typeof askWorld>>[] = [];
     for (let world = 0; world < 5; world++) asked.push(await askWorld(browser, address, world));
     const worst = (pick: (one: (typeof asked)[number]) => number) => Math.max(...asked.map(pick));
     const own = [

@@ -10,7 +10,7 @@ import { comparisonHtml } from "./comparison-html.ts";
 import { comparisonTable } from "./comparison-table.ts";
 import { systemColours } from "./page.ts";
 import { resultSentence } from "./result-sentence.ts";
-import { stackedBars } from "./svg-plots.ts";
+import { scatterPlot, stackedBars } from "./svg-plots.ts";
 
 interface Made {
   system: string;
@@ -162,6 +162,21 @@ describe("pictures of many systems", () => {
       for (const [i, one] of colours.entries())
         for (const other of colours.slice(i + 1)) assert.ok(distance(one, other) > 0.09, `${one} ${other}`);
     }
+  });
+
+  it("have every name of the scatter inside the picture, where many systems solve everything", () => {
+    const y = { value: 1, low: 0.9, high: 1 };
+    const points = Array.from({ length: 12 }, (_, i) => ({
+      name: `team-with-a-name-${i}`,
+      x: 1_000 + i * 10,
+      y,
+      colour: i,
+    }));
+    const heights = [...scatterPlot(points, "tokens").matchAll(/y="([\d.-]+)" text-anchor="\w+" class="label"/g)];
+    const sorted = heights.map(([, height]) => Number(height)).sort((a, b) => a - b);
+    assert.equal(sorted.length, 12);
+    assert.ok(sorted[0]! >= 10, `${sorted}`);
+    for (const [i, height] of sorted.slice(1).entries()) assert.ok(height - sorted[i]! >= 12, `${sorted}`);
   });
 
   it("keep long names apart", () => {

@@ -74,8 +74,10 @@ interface Box {
 function freeHeight(name: string, cx: number, cy: number, toTheRight: boolean, taken: Box[]): number {
   const length = name.length * 7.2;
   const [left, right] = toTheRight ? [cx + 10, cx + 14 + length] : [cx - 14 - length, cx - 10];
-  const free = (at: number) => taken.every((box) => box.right < left || box.left > right || Math.abs(box.y - at) >= 14);
-  const steps = Array.from({ length: 41 }, (_, i) => (i % 2 ? -1 : 1) * Math.ceil(i / 2) * 4);
+  const isTaken = (at: number) =>
+    taken.some((box) => box.right >= left && box.left <= right && Math.abs(box.y - at) < 14);
+  const free = (at: number) => at >= 10 && !isTaken(at); // above that it would be outside of the picture
+  const steps = Array.from({ length: 141 }, (_, i) => (i % 2 ? -1 : 1) * Math.ceil(i / 2) * 4);
   const at = cy + (steps.find((step) => free(cy + step)) ?? 0);
   taken.push({ left, right, y: at });
   return at;

@@ -3,11 +3,12 @@
  * alone. Every page on the way is free of violations of accessibility.
  */
 import assert from "node:assert/strict";
-import { rm } from "node:fs/promises";
+import { readFile, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { after, before, beforeEach, describe, it } from "node:test";
 import type { Browser, Locator } from "playwright-core";
 import { readEvaluation } from "../../src/evaluate/read-evaluation.ts";
+import { escapeHtml } from "../../src/report/page.ts";
 import { type Studio, serveStudio } from "../../src/studio/api/serve-studio.ts";
 import { jobWorkspace } from "./job-workspace.ts";
 import { assertAccessible, launchBrowser, noBrowser, openPage, pressKey, type WatchedPage } from "./studio-browser.ts";
@@ -93,6 +94,14 @@ describe("jobs in the studio", { skip: noBrowser }, () => {
       await seen();
     });
   };
+
+  it("says the result on the overview by the words of the terminal and of the report", async () => {
+    const report = join(folder, "quickstart", "report");
+    const [sentence] = (await readFile(join(report, "table.txt"), "utf8")).split("\n");
+    assert.match(sentence!, /^One model answers \d+ of 24 new questions/);
+    assert.equal(await watched.page.locator(".result > p").innerText(), sentence);
+    assert.ok((await readFile(join(report, "report.html"), "utf8")).includes(escapeHtml(sentence!)));
+  });
 
   byBoth(
     "why did this task fail after RL?",

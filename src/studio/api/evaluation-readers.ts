@@ -33,19 +33,7 @@ export interface MatrixRow {
 
 /** `GET /api/matrix?folder=…&folder=…`: all evaluations where none is named. */
 export async function readMatrix(query: URLSearchParams, context: StudioContext) {
-  const known = await evaluationFolders(context);
-  const asked = query.getAll("folder");
-  const missing = asked.find((folder) => !known.includes(folder));
-  if (missing !== undefined) throw new NotFound(`no evaluation is in "${missing}"`);
-  const problems: string[] = [];
-  const stored: { folder: string; evaluation: StoredEvaluation }[] = [];
-  for (const folder of asked.length > 0 ? asked : known) {
-    try {
-      stored.push({ folder, evaluation: await readEvaluation(join(context.root, folder)) });
-    } catch (error) {
-      problems.push(`${folder}: ${(error as Error).message}`);
-    }
-  }
+  const { stored, problems } = await readEvaluations(context, query.getAll("folder"));
   const cells = stored.map(({ evaluation }) => cellsOf(evaluation));
   const tasks = new Map(stored.flatMap(({ evaluation }) => evaluation.tasks.map((task) => [task.id, task] as const)));
   const rows = [...tasks.values()].map((task): MatrixRow => {
@@ -88,32 +76,46 @@ export async function readMatrix(query: URLSearchParams, context: StudioContext)
 
 /** `GET /api/result`: what the newest evaluations found, in one sentence; null where nothing was evaluated. */
 export async function readResult(_query: URLSearchParams, context: StudioContext) {
-  const read: StoredEvaluation[] = [];
-  for (const folder of await evaluationFolders(context)) {
-    const evaluation = await readEvaluation(join(context.root, folder)).catch(() => undefined);
-    if (evaluation && evaluation.records.length > 0) read.push(evaluation);
-  }
+  const begun = (await readEvaluations(context)).stored.filter(({ evaluation }) => evaluation.records.length > 0);
+  if (begun.length === 0) return { sentence: null };
+  const newest = begun.reduce((a, b) => (b.at > a.at ? b : a));
+  const tasksOf = ({ evaluation: { tasks } }: Stored) =>
+    JSON.stringify(tasks.map(({ id, question }) => [id, question]));
   // Those that share their tasks with the newest.
-  const tasksOf = ({ tasks }: StoredEvaluation) => JSON.stringify(tasks.map(({ id, question }) => [id, question]));
-  const newest = read.at(-1);
-  if (!newest) return { sentence: null };
-  const wanted = tasksOf(newest);
-  const together = read.filter((one) => tasksOf(one) === wanted);
-  const usual = (one: StoredEvaluation) => Number(one.summary.condition !== undefined);
-  const comparison = compareEvaluations(together.sort((a, b) => usual(a) - usual(b)));
+  const together = begun.filter((one) => tasksOf(one) === tasksOf(newest));
+  const comparison = compareEvaluations(together.map(({ evaluation }) => evaluation));
   const intervals = comparison.rows.map(({ system, summary }) => `${system}: ${successText(summary)}`);
   return { sentence: resultSentence(comparison), intervals: [...intervals, ...trainingLines(comparison)] };
 }
 
-/** In the order in which they were begun: a team before what learned from it, a stage of training after the other. */
-async function evaluationFolders(context: StudioContext): Promise<string[]> {
-  const begun = await Promise.all(
-    [...new Set(stageFolders(context, "evaluation").map(({ folder }) => folder))].map(async (folder) => {
-      const manifest = await readManifest(join(context.root, folder)).catch(() => undefined);
-      return { folder, at: manifest?.createdAt ?? "" };
-    }),
-  );
-  return begun.sort((a, b) => a.at.localeCompare(b.at)).map(({ folder }) => folder);
+type Stored = { folder: string; at: string; evaluation: StoredEvaluation };
+
+/**
+ * Evaluations in an order that means something, however their files were copied: usual conditions first, then teams before what
+ * learned from them, then one stage of training after the other; of a kind as they were begun, and the plainest name first where
+ * that was at once.
+ */
+async function readEvaluations(context: StudioContext, asked: readonly string[] = []) {
+  const known = new Set(stageFolders(context, "evaluation").map(({ folder }) => folder));
+  const missing = asked.find((folder) => !known.has(folder));
+  if (missing !== undefined) throw new NotFound(`no evaluation is in "${missing}"`);
+  const problems: string[] = [];
+  const stored: Stored[] = [];
+  for (const folder of asked.length > 0 ? asked : known) {
+    const path = join(context.root, folder);
+    try {
+      const { createdAt: at = "" } = (await readManifest(path)) ?? {};
+      stored.push({ folder, at, evaluation: await readEvaluation(path) });
+    } catch (error) {
+      problems.push(`${folder}: ${(error as Error).message}`);
+    }
+  }
+  const rank = ({ folder, at, evaluation: { summary } }: Stored) => {
+    const { condition, topology = "single", learned } = summary;
+    const kind = [condition === undefined, topology !== "single", learned === undefined, learned === "sft"];
+    return `${kind.map((is) => (is ? 0 : 1)).join("")} ${at.slice(0, 19)} ${String(folder.length).padStart(5, "0")}`;
+  };
+  return { stored: stored.sort((a, b) => rank(a).localeCompare(rank(b))), problems };
 }
 
 export type ResultView = Awaited<ReturnType<typeof readResult>>;
