@@ -166,15 +166,19 @@ describe("pictures of many systems", () => {
 
   it("have every name of the scatter inside the picture, where many systems solve everything", () => {
     const y = { value: 1, low: 0.9, high: 1 };
+    // The last one is far to the right, so that all others have their names at the same side.
     const points = Array.from({ length: 12 }, (_, i) => ({
       name: `team-with-a-name-${i}`,
-      x: 1_000 + i * 10,
+      x: i === 11 ? 10_000 : 1_000 + i,
       y,
       colour: i,
     }));
     const heights = [...scatterPlot(points, "tokens").matchAll(/y="([\d.-]+)" text-anchor="\w+" class="label"/g)];
-    const sorted = heights.map(([, height]) => Number(height)).sort((a, b) => a - b);
-    assert.equal(sorted.length, 12);
+    assert.equal(heights.length, 12);
+    const sorted = heights
+      .slice(0, 11)
+      .map(([, height]) => Number(height))
+      .sort((a, b) => a - b);
     assert.ok(sorted[0]! >= 10, `${sorted}`);
     for (const [i, height] of sorted.slice(1).entries()) assert.ok(height - sorted[i]! >= 12, `${sorted}`);
   });
