@@ -16,7 +16,6 @@ export type Choose = (
 
 /** One of several answers, with what is known about its run. */
 export type Candidate = Parameters<Choose>[1][number];
-export type Choice = Awaited<ReturnType<Choose>>;
 
 /**
  * The answer given most often; of equals the one whose run broke fewer rules, then the first. The grader says which

@@ -33,20 +33,12 @@ export function shareEstimate(right: number, of: number): Estimate {
   return { value: share, low: Math.max(0, (centre - spread) / scale), high: Math.min(1, (centre + spread) / scale) };
 }
 
-export interface BootstrapOptions {
-  /** 0.95: nineteen of twenty intervals hold the truth. */
-  level?: number;
-  resamples?: number;
-  seed?: number;
-}
-
-/** Bootstrap interval of a statistic of rows: rows (tasks, not samples) are drawn again with replacement. */
+/** 95 % bootstrap interval of a statistic of rows: rows (tasks, not samples) are drawn again with replacement. */
 export function bootstrap<Row>(
   rows: readonly Row[],
   statistic: (rows: readonly Row[]) => number,
-  options: BootstrapOptions = {},
+  { resamples = 2000, seed = 1 }: { resamples?: number; seed?: number } = {},
 ): Estimate {
-  const { level = 0.95, resamples = 2000, seed = 1 } = options;
   const value = statistic(rows);
   if (rows.length === 0) return { value, low: value, high: value };
   const random = seededRandom(seed).next;
@@ -58,8 +50,7 @@ export function bootstrap<Row>(
     if (!Number.isNaN(figure)) values.push(figure);
   }
   values.sort((a, b) => a - b);
-  const tail = (1 - level) / 2;
-  return { value, low: quantile(values, tail), high: quantile(values, 1 - tail) };
+  return { value, low: quantile(values, 0.025), high: quantile(values, 0.975) };
 }
 
 export function quantile(sorted: readonly number[], share: number): number {
@@ -80,7 +71,7 @@ export function quantile(sorted: readonly number[], share: number): number {
 export function comparePaired(
   first: readonly number[],
   second: readonly number[],
-  options: { level?: number; resamples?: number; seed?: number } = {},
+  options: { resamples?: number; seed?: number } = {},
 ): PairedComparison {
   if (first.length !== second.length)
     throw new RangeError(`pairs need equal lengths: ${first.length} and ${second.length}`);

@@ -6,9 +6,9 @@
 import type { Costs, Estimate, GroupFigures, Measure, Summary } from "../report/figures.ts";
 import { identityText } from "../report/identity-text.ts";
 import type { EvaluationRecord } from "./evaluation-record.ts";
-import { type BootstrapOptions, bootstrap, mean, passAtK } from "./statistics.ts";
+import { bootstrap, mean, passAtK } from "./statistics.ts";
 
-export interface SummariseOptions extends BootstrapOptions {
+export interface SummariseOptions {
   system: string;
   topology?: string;
   samples: number;
@@ -50,7 +50,7 @@ export function summarise(records: readonly EvaluationRecord[], options: Summari
     ...whatOf(options.identity),
     samples,
     ...(options.measure ? { measure: options.measure } : {}),
-    ...figures(rows, options),
+    ...figures(rows),
     score: runs === 0 ? 0 : total(records, (record) => record.grade.score) / runs,
     passAtK: passes(rows, samples),
     majority: options.majority ?? null,
@@ -65,8 +65,8 @@ export function summarise(records: readonly EvaluationRecord[], options: Summari
     ...replayedOf(records),
     toolCalls: sumTables(records.map((record) => record.toolCalls)),
     tokensByRole: sumTables(records.map((record) => record.tokensByRole)),
-    byFamily: groups(rows, (row) => row.family, options),
-    byLevel: groups(rows, (row) => row.level, options),
+    byFamily: groups(rows, (row) => row.family),
+    byLevel: groups(rows, (row) => row.level),
   };
 }
 
@@ -92,22 +92,18 @@ function replayedOf(records: readonly EvaluationRecord[]): Pick<Summary, "replay
   return { replayed: { calls: sum("calls"), missing: sum("missing") } };
 }
 
-function groups(
-  rows: TaskRuns[],
-  key: (row: TaskRuns) => string,
-  options: BootstrapOptions,
-): Record<string, GroupFigures> {
+function groups(rows: TaskRuns[], key: (row: TaskRuns) => string): Record<string, GroupFigures> {
   const grouped = [...Map.groupBy(rows, key)].sort(([a], [b]) => a.localeCompare(b, "en", { numeric: true }));
-  return Object.fromEntries(grouped.map(([name, members]) => [name, figures(members, options)]));
+  return Object.fromEntries(grouped.map(([name, members]) => [name, figures(members)]));
 }
 
-function figures(rows: TaskRuns[], options: BootstrapOptions): GroupFigures {
+function figures(rows: TaskRuns[]): GroupFigures {
   const records = rows.flatMap((row) => row.records);
   const successes = records.filter((record) => record.grade.correct === true).length;
   const spent = costs(records);
   return {
     tasks: rows.length,
-    success: successOfAll(rows.map(successOf), options),
+    success: successOfAll(rows.map(successOf)),
     perTask: divide(spent, Math.max(1, records.length)),
     perSuccess: successes === 0 ? null : divide(spent, successes),
   };
@@ -117,11 +113,11 @@ function figures(rows: TaskRuns[], options: BootstrapOptions): GroupFigures {
  * Mean success with its interval. Where every task had the same result, drawing again can only repeat it, so the
  * interval is the exact binomial one: none of three does not prove a rate of zero.
  */
-export function successOfAll(shares: readonly number[], options: BootstrapOptions = {}): Estimate {
-  const estimate = bootstrap(shares, mean, options);
+export function successOfAll(shares: readonly number[]): Estimate {
+  const estimate = bootstrap(shares, mean);
   const [first] = shares;
   if ((first !== 0 && first !== 1) || shares.some((share) => share !== first)) return estimate;
-  const bound = ((1 - (options.level ?? 0.95)) / 2) ** (1 / shares.length);
+  const bound = 0.025 ** (1 / shares.length);
   return first === 0 ? { value: 0, low: 0, high: 1 - bound } : { value: 1, low: bound, high: 1 };
 }
 

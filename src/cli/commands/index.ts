@@ -46,7 +46,6 @@ export const stages: Readonly<Record<string, Readonly<Record<string, string>>>> 
     "eval run": "Run a system on tasks and grade it",
     "eval compare": "Compare systems: table and HTML report",
     "cascade fit": "Learn when the model may answer instead of the team, with a promise on the loss",
-    grade: "Grade answers given as JSONL",
   },
   Use: {
     ask: "Answer a question: one model plays the whole team",
