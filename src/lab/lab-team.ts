@@ -10,7 +10,7 @@ import type { System } from "../core/system.ts";
 import type { Task } from "../core/task.ts";
 import type { Tool } from "../core/tool.ts";
 import { teamSystem } from "../evaluate/team-system.ts";
-import { standardTeam, type TeamMember } from "../team/agents.ts";
+import { standardTeam } from "../team/agents.ts";
 import { type SpecialistOptions, scriptedSpecialists } from "./scripted-specialists.ts";
 
 export const teamWords = ["full", "no-prompts", "terse"] as const;
@@ -27,22 +27,18 @@ export interface LabTeamOptions extends SpecialistOptions {
 
 /** The scripted team as a system that can be evaluated. */
 export function labTeam({ words = "full", tools, imperfect, seed, wide, ...how }: LabTeamOptions): System {
+  const less = words === "terse";
   const system = teamSystem({
     ...how,
     roles: scriptedSpecialists({ imperfect, seed, wide }),
-    tools: (task) => toolsIn(words, tools(task)),
-    team: (given) => membersIn(words, given),
+    tools: (task) =>
+      tools(task).map((tool) => ({ ...tool, ...(less && { description: "", inputSchema: { type: "object" } }) })),
+    team: (given) =>
+      standardTeam(given).map((member) => ({
+        ...member,
+        ...(words !== "full" && { instructions: "" }),
+        ...(less && { purpose: "" }),
+      })),
   });
   return { ...system, identity: { ...system.identity, scripted: true } };
-}
-
-function membersIn(words: TeamWords, tools: readonly Tool[]): TeamMember[] {
-  const members = standardTeam(tools);
-  if (words === "full") return members;
-  return members.map((member) => ({ ...member, instructions: "", ...(words === "terse" && { purpose: "" }) }));
-}
-
-function toolsIn(words: TeamWords, tools: readonly Tool[]): readonly Tool[] {
-  if (words !== "terse") return tools;
-  return tools.map((tool) => ({ ...tool, description: "", inputSchema: { type: "object" } }));
 }

@@ -138,10 +138,6 @@ function isUnfinished(walk: Walk): boolean {
   return walk.values.length < walk.lookUp.relations.length;
 }
 
-function isAbout(task: string, subject: string): boolean {
-  return task.endsWith(` ${subject}.`);
-}
-
 function subjectOf(walk: Walk): string {
   return walk.values.at(-1) ?? walk.lookUp.entity;
 }
@@ -153,7 +149,8 @@ function readSituation(understood: Understood, happened: readonly TranscriptEven
   const situation: Situation = { walks, result: null, stuck: null };
   for (const event of happened) {
     const walk =
-      (event.type === "delegation" && walks.find((one) => isUnfinished(one) && isAbout(event.task, subjectOf(one)))) ||
+      (event.type === "delegation" &&
+        walks.find((one) => isUnfinished(one) && event.task.endsWith(` ${subjectOf(one)}.`))) ||
       (walks.find(isUnfinished) ?? walks.at(-1));
     if (event.type === "rejection") {
       if (walk?.lastPage) {

@@ -31,7 +31,8 @@ export function transcriptEvents(messages: readonly Message[]): TranscriptEvent[
     if (message.role === "assistant" && message.name === "manager") {
       for (const call of message.toolCalls ?? []) {
         const member = call.name.replace(transfer, "");
-        const delegation = { type: "delegation" as const, member, task: taskOf(call.arguments), report: "" };
+        const task = String(asObject(parseJson(call.arguments))?.["task"] ?? "");
+        const delegation = { type: "delegation" as const, member, task, report: "" };
         found.push(delegation);
         open.set(call.id, delegation);
         if (call.name.startsWith(transfer)) open.set(member, delegation);
@@ -48,10 +49,6 @@ export function transcriptEvents(messages: readonly Message[]): TranscriptEvent[
   }
   // A call that failed brought nothing, and is made again.
   return found.filter((one) => one.type === "rejection" || !one.report.startsWith("error:"));
-}
-
-function taskOf(callArguments: string): string {
-  return String(asObject(parseJson(callArguments))?.["task"] ?? "");
 }
 
 /** A worker's sub-task: the newest one given to it by name, or the message it was started with. */

@@ -1,8 +1,9 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
+import type { ChatModel } from "../core/model.ts";
 import type { Task } from "../core/task.ts";
 import { taskSchema } from "../core/task-schema.ts";
-import type { RoleFunction } from "../team/role.ts";
+import { asChatModel } from "../team/role.ts";
 import { generateTasks, holds, plain, type Rejection } from "./generate-tasks.ts";
 
 const documents = [
@@ -12,8 +13,8 @@ const documents = [
 ];
 
 /** Writes what a model would write for these documents; `spoil` replaces a reply. */
-function writer(spoil: (content: string) => string | undefined = () => undefined): RoleFunction {
-  return ({ messages }) => {
+function writer(spoil: (content: string) => string | undefined = () => undefined): ChatModel {
+  return asChatModel(({ messages }) => {
     const content = messages[1]!.content;
     const spoiled = spoil(content);
     if (spoiled !== undefined) return spoiled;
@@ -44,10 +45,10 @@ function writer(spoil: (content: string) => string | undefined = () => undefined
     };
     const title = /^Text of "(.+?)"/.exec(content)![1] as keyof typeof tasks;
     return `Here you are:\n\`\`\`json\n${JSON.stringify({ tasks: [tasks[title]] })}\n\`\`\``;
-  };
+  });
 }
 
-async function generate(model: RoleFunction) {
+async function generate(model: ChatModel) {
   const rejections: Rejection[] = [];
   const tasks: Task[] = [];
   for await (const task of generateTasks(documents, { model, width: 1, onRejected: (one) => rejections.push(one) }))

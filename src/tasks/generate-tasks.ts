@@ -12,7 +12,7 @@ import { z } from "zod";
 import { askForJson } from "../base/work/ask-json.ts";
 import type { OnProgress } from "../core/events.ts";
 import { fingerprint } from "../core/fingerprint.ts";
-import type { ChatModel, ChatRequest } from "../core/model.ts";
+import type { ChatModel } from "../core/model.ts";
 import { defineTask, type Task } from "../core/task.ts";
 
 export interface SourceDocument {
@@ -23,7 +23,7 @@ export interface SourceDocument {
 }
 
 export interface GenerateOptions {
-  model: Writer;
+  model: Pick<ChatModel, "chat">;
   /** Atomic tasks wanted from each document; 2 by default. */
   perDocument?: number;
   /** How many times a question is made one look-up deeper; 1 by default. */
@@ -128,7 +128,11 @@ function toTask(made: Atomic, family: string, level: number): Task {
   });
 }
 
-async function writeAtomic(model: Writer, document: SourceDocument, options: GenerateOptions): Promise<Atomic[]> {
+async function writeAtomic(
+  model: Pick<ChatModel, "chat">,
+  document: SourceDocument,
+  options: GenerateOptions,
+): Promise<Atomic[]> {
   const { perDocument = 2, maxCharacters = 6_000 } = options;
   const text = document.text.slice(0, maxCharacters);
   const reject = (reason: string, question?: string) =>
@@ -169,7 +173,7 @@ function atomicProblem(made: {
 
 /** One more look-up: the subject's name is replaced by a description from another document. */
 async function deepen(
-  model: Writer,
+  model: Pick<ChatModel, "chat">,
   made: Atomic,
   documents: readonly SourceDocument[],
   options: GenerateOptions,
@@ -203,7 +207,12 @@ async function deepen(
 }
 
 /** Two questions in one; both answers are wanted. */
-async function widen(model: Writer, a: Atomic, b: Atomic, options: GenerateOptions): Promise<Atomic | null> {
+async function widen(
+  model: Pick<ChatModel, "chat">,
+  a: Atomic,
+  b: Atomic,
+  options: GenerateOptions,
+): Promise<Atomic | null> {
   const reject = (reason: string, question?: string): null => {
     options.onRejected?.({ kind: "width", documentId: a.documents[0]!, question, reason });
     return null;
@@ -223,12 +232,17 @@ async function widen(model: Writer, a: Atomic, b: Atomic, options: GenerateOptio
   };
 }
 
-function askJson<T>(model: Writer, content: string, schema: z.ZodType<T>, signal: AbortSignal | undefined) {
+function askJson<T>(
+  model: Pick<ChatModel, "chat">,
+  content: string,
+  schema: z.ZodType<T>,
+  signal: AbortSignal | undefined,
+) {
   const messages = [
     { role: "system" as const, content: instructions },
     { role: "user" as const, content },
   ];
-  return askForJson((request) => askText(model, request), { messages, signal }, schema);
+  return askForJson(async (request) => (await model.chat(request)).text, { messages, signal }, schema);
 }
 
 /** Lower case, without accents and punctuation: for comparing what people wrote. */
@@ -260,14 +274,4 @@ function replaceName(question: string, name: string, phrase: string): string | n
   const at = question.toLowerCase().indexOf(name.toLowerCase());
   if (at < 0) return null;
   return question.slice(0, at) + phrase + question.slice(at + name.length);
-}
-
-export type Written = string | { text?: string };
-
-/** Anything that can answer messages with text. */
-export type Writer = Pick<ChatModel, "chat"> | ((request: ChatRequest) => Written | Promise<Written>);
-
-export async function askText(writer: Writer, request: ChatRequest): Promise<string> {
-  const reply = typeof writer === "function" ? await writer(request) : await writer.chat(request);
-  return typeof reply === "string" ? reply : (reply.text ?? "");
 }

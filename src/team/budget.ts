@@ -3,15 +3,9 @@
  * parallel calls cannot exceed a limit together. A spent budget ends the run; what was done is kept.
  */
 import { CoaError } from "../core/errors.ts";
+import type { TeamOptions } from "./run-team.ts";
 
-export interface TeamBudget {
-  modelCalls?: number;
-  toolCalls?: number;
-  /** Prompt and completion tokens of all calls. Exact where tokens can be counted beforehand. */
-  tokens?: number;
-  costUsd?: number;
-  wallMs?: number;
-}
+type TeamBudget = NonNullable<TeamOptions["budget"]>;
 
 /** The run may not do what it was about to do. */
 export class BudgetSpent extends CoaError {

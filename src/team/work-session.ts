@@ -19,6 +19,7 @@ import type { TeamMember } from "./agents.ts";
 import { BudgetSpent, type Meter } from "./budget.ts";
 import type { RunRecord } from "./record-run.ts";
 import { callInput } from "./role.ts";
+import type { TeamOptions } from "./run-team.ts";
 import type { MemoryEntry } from "./working-memory.ts";
 
 export type TeamEvent =
@@ -28,18 +29,6 @@ export type TeamEvent =
   | { type: "step-end"; agent: TeamAgent; step: TeamStep }
   | { type: "tool-call"; agent: TeamAgent; call: TeamToolCall }
   | { type: "tool-result"; agent: TeamAgent; call: TeamToolCall; ms: number };
-
-/** Limits of one team run. */
-export interface TeamLimits {
-  managerSteps: number;
-  agentSteps: number;
-  replans: number;
-  maxTokens: number;
-  /** Of one tool's output; the middle of a longer one is cut out. */
-  outputCharacters: number;
-  /** Of the manager's history; beyond it older messages are replaced by a summary. */
-  historyCharacters: number;
-}
 
 export interface WorkSession {
   task: Task;
@@ -51,7 +40,7 @@ export interface WorkSession {
   meter: Meter;
   countTokens: CountTokens;
   work: MemoryEntry[];
-  limits: TeamLimits;
+  limits: Required<NonNullable<TeamOptions["limits"]>>;
   /** What members read of a tool's output: what a chain would read of it. */
   show(output: string): string;
   priceOf(model: ChatModel): Price | undefined;

@@ -91,15 +91,14 @@ function plain(json: Json): Json {
   if (head === "Mean") return ["Conjugate", items[0]!];
   if (head === "Prime") return `${JSON.stringify(items[0])}'`;
   if (head === "BaseForm" || head === "Angle") return JSON.stringify(json);
-  if (head === "Subscript" && typeof rest[0] === "string") return [`call_${rest[0]}_`, ...indices(items[1]!)];
+  if (head === "Subscript" && typeof rest[0] === "string") {
+    const index = items[1]!;
+    return [`call_${rest[0]}_`, ...(Array.isArray(index) && index[0] === "Sequence" ? index.slice(1) : [index])];
+  }
   if (series.has(head)) return [head, ...items.map((item) => indexed(item, boundNames([head, ...items])))];
   if (head === "Apply" && Array.isArray(rest[0]) && rest[0][0] === "InverseFunction")
     return [`Arc${String(rest[0][1]).toLowerCase()}`, items[1]!];
   return [head, ...items];
-}
-
-function indices(json: Json): Json[] {
-  return Array.isArray(json) && json[0] === "Sequence" ? json.slice(1) : [json];
 }
 
 /** `a_k` and `a_{2k}` under a sum over k: names to the parser, but terms of a sequence that depend on k. */
@@ -290,7 +289,7 @@ function writtenOut(
   if (!/"call_|"(?:Sum|Product)"/.test(JSON.stringify(body))) return undefined;
   const name = range[1];
   const ends = [range[2], range[3]].map((end) =>
-    end === undefined ? Number.NaN : real(engine, value(end, new Map())),
+    end === undefined ? Number.NaN : (boxed(engine, value(end, new Map())).N() as { re: number }).re,
   );
   const [first, last] = ends as [number, number];
   if (!Number.isInteger(first) || !Number.isInteger(last) || last < first || last - first > 200) return undefined;
@@ -311,10 +310,6 @@ function number(engine: ComputeEngine, json: Json): number {
   if (typeof json === "number") return json;
   const { re, im } = boxed(engine, json).N() as { re: number; im: number };
   return Math.hypot(re, im || 0);
-}
-
-function real(engine: ComputeEngine, json: Json): number {
-  return typeof json === "number" ? json : (boxed(engine, json).N() as { re: number }).re;
 }
 
 /** What a function is called with: the number, or, under an integral, the formula with its variable by position. */

@@ -4,7 +4,8 @@ import { formulas, joinedSpans, type Span } from "./text-spans.ts";
 
 /** The last value of a text: a formula, bare LaTeX, a point or a number, whichever ends last. */
 export function lastValue(text: string): { text: string; by: "formula" | "number" } | undefined {
-  const prose = withoutRemark(text);
+  // Without a closing remark in brackets: `13 stickers (not counting the 4 lost ones)`.
+  const prose = text.replace(/\s\((?:[^()$]*[A-Za-z]{3,}[^()$]*(?:\(\d+\))?)\)[\s.]*$/, "");
   const spans = formulas(prose);
   const formula = spans.at(-1);
   const outside = blankOut(prose, spans);
@@ -15,11 +16,6 @@ export function lastValue(text: string): { text: string; by: "formula" | "number
   if (formula?.end === end) return { text: joinedSpans(spans, prose)!, by: "formula" };
   if (bare?.end === end) return { text: bare.inner, by: "formula" };
   return /\s/.test(prose) ? { text: number!.inner, by: "number" } : undefined;
-}
-
-/** Without a closing remark in brackets: `13 stickers (not counting the 4 lost ones)`. */
-function withoutRemark(text: string): string {
-  return text.replace(/\s\((?:[^()$]*[A-Za-z]{3,}[^()$]*(?:\(\d+\))?)\)[\s.]*$/, "");
 }
 
 /** The text with its formulas replaced by spaces, so that places stay as they are. */

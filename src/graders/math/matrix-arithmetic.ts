@@ -14,7 +14,7 @@ export function matrixCells(source: string): Cells | undefined {
     const term = termCells(text);
     if (!term) return undefined;
     const signed = sign === "-" ? scaled(term, "-1") : term;
-    if (sum && !sameShape(sum, signed)) return undefined;
+    if (sum && (sum.length !== signed.length || sum[0]!.length !== signed[0]!.length)) return undefined;
     sum = sum ? sum.map((row, i) => row.map((cell, j) => `${cell}+(${signed[i]![j]})`)) : signed;
   }
   return sum;
@@ -106,8 +106,4 @@ function multiplied(a: Cells, b: Cells): Cells | undefined {
 
 function scaled(cells: Cells, factor: string): Cells {
   return cells.map((row) => row.map((cell) => `(${factor})(${cell})`));
-}
-
-function sameShape(a: Cells, b: Cells): boolean {
-  return a.length === b.length && a[0]!.length === b[0]!.length;
 }

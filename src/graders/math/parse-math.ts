@@ -60,7 +60,9 @@ function parse(input: string): MathValue {
     if (parts.length > 1 && parts.every((part) => part.trim() !== ""))
       return { kind: "operation", operator, parts: parts.map(parse), source };
   }
-  const structured = combinedMatrix(source) ?? parseBrackets(source);
+  const cells = matrixCells(source);
+  if (cells) return { kind: "matrix", rows: cells.map((row) => row.map(parse)), source };
+  const structured = parseBrackets(source);
   if (structured) return structured;
   if (/\\[pm][pm](?![a-zA-Z])/.test(source)) {
     const plus = source.replace(/\\pm(?![a-zA-Z])/g, "+").replace(/\\mp(?![a-zA-Z])/g, "-");
@@ -187,11 +189,6 @@ function determinant(cells: string[][]): string {
   if (cells.length === 1) return `(${cells[0]![0]})`;
   const minor = (without: number) => cells.slice(1).map((row) => row.filter((_, column) => column !== without));
   return cells[0]!.map((cell, column) => `${column % 2 ? "-" : "+"}(${cell})(${determinant(minor(column))})`).join("");
-}
-
-function combinedMatrix(source: string): MathValue | undefined {
-  const cells = matrixCells(source);
-  return cells && { kind: "matrix", rows: cells.map((row) => row.map(parse)), source };
 }
 
 const relationSign =

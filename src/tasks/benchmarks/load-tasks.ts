@@ -74,7 +74,9 @@ export async function loadBenchmark(
     options.seed ?? 0,
   );
   const tasks = options.tests === undefined ? chosen : await withHiddenTests(chosen, options.tests, options.signal);
-  const split = splitIn(stem) ?? (benchmark && splitOfFolder(basename(dirname(resolve(file)))));
+  const named = /(?:^|[_\-.])(train|dev|validation|valid|test|main|full)(?=$|[_\-.\d])/i.exec(stem)?.[1];
+  const folder = benchmark && /^(?:train|dev|validation|valid|test)$/i.exec(basename(dirname(resolve(file))))?.[0];
+  const split = (named ?? folder)?.toLowerCase();
   const source: TaskSource = {
     file: basename(file),
     fileHash: (await fileFingerprint(file)).slice(0, 16),
@@ -83,14 +85,6 @@ export async function loadBenchmark(
     publicTestsOnly: tasks.some((task) => task.tests?.publicOnly === true),
   };
   return { tasks, source };
-}
-
-function splitIn(name: string): string | undefined {
-  return /(?:^|[_\-.])(train|dev|validation|valid|test|main|full)(?=$|[_\-.\d])/i.exec(name)?.[1]?.toLowerCase();
-}
-
-function splitOfFolder(name: string): string | undefined {
-  return /^(?:train|dev|validation|valid|test)$/i.test(name) ? name.toLowerCase() : undefined;
 }
 
 function wanted(task: Task, { families, levels, textOnly, since, until }: LoadOptions): boolean {
