@@ -4,13 +4,17 @@ import { mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
+import { readModelUse } from "../src/base/files/model-use-file.ts";
+import { runSteps } from "../src/base/files/resumable-steps.ts";
 import { currentFolder } from "../src/base/files/write-folder.ts";
 import { derivedSeed } from "../src/base/work/random.ts";
 import { CoaError } from "../src/core/errors.ts";
+import { openDataset } from "../src/dataset/dataset-folder.ts";
 import { readReport } from "../src/distill/read-distillation.ts";
 import { openSqlite } from "../src/serve/store/sqlite.ts";
 import { checkpointStore } from "../src/serve/trainer/checkpoints.ts";
 import { readViews } from "../src/studio/api/views-routes.ts";
+import { readCascade } from "../src/switch/cascade.ts";
 import { indexWriter, loadIndex } from "../src/tools/local-index/index-file.ts";
 
 let folder = "";
@@ -78,6 +82,21 @@ describe("a damaged file of ours", () => {
     const broken = '{"half": ';
     await writeFile(join(folder, "report.json"), broken);
     await assert.rejects(readReport(folder), ours(/report\.json is not JSON/));
+    const step = { name: "one", run: async () => 1 };
+    for (const damaged of ["null", "[]", "7"]) {
+      await writeFile(join(folder, "report.json"), damaged);
+      await assert.rejects(readReport(folder), ours(/report\.json is not a report/));
+      await writeFile(join(folder, "coa.json"), damaged);
+      await assert.rejects(readModelUse(folder), ours(/coa\.json is not how a model is used/));
+      await writeFile(join(folder, "cascade.json"), damaged);
+      await assert.rejects(readCascade(folder), ours(/cascade\.json is not a cascade/));
+      await writeFile(join(folder, "dataset.json"), damaged);
+      await assert.rejects(openDataset(folder), ours(/dataset\.json is not a dataset's/));
+    }
+    for (const damaged of ["[7]", '{"one":{"state":"done"}}']) {
+      await writeFile(join(folder, "steps.json"), damaged);
+      await assert.rejects(runSteps(folder, [step]), ours(/steps\.json is not a list of steps/));
+    }
     for (const damaged of [broken, '{"views":1}']) {
       await writeFile(join(folder, "studio-views.json"), damaged);
       const views = async () => readViews(new URLSearchParams(), { home: folder } as never);

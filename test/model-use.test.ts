@@ -78,6 +78,6 @@ describe("a model's coa.json", () => {
     const { stdout } = await coa("ask", "--model", copy, "--lab", "7", "--json");
     assert.equal((JSON.parse(stdout) as { profile: string }).profile, "renamed");
     await writeFile(file, "{}");
-    await assert.rejects(coa("ask", "--model", copy, "--lab", "7"), /coa\.json does not say how the model is used/);
+    await assert.rejects(coa("ask", "--model", copy, "--lab", "7"), /coa\.json is not how a model is used/);
   });
 });

@@ -11,7 +11,7 @@ import { z } from "zod";
 import { claimFolder } from "../base/files/claim-folder.ts";
 import type { Lineage } from "../base/files/manifest.ts";
 import { openJsonl } from "../base/files/open-jsonl.ts";
-import { readJsonIfThere } from "../base/files/read-json.ts";
+import { readJsonAs } from "../base/files/read-json.ts";
 import { readJsonl } from "../base/files/read-jsonl.ts";
 import { currentFolder, writeFolder } from "../base/files/write-folder.ts";
 import { checkOptions } from "../base/work/check-options.ts";
@@ -172,12 +172,8 @@ export interface Dataset {
 /** Opens a dataset folder; examples are streamed. */
 export async function openDataset(folder: string): Promise<Dataset> {
   const source = await currentFolder(folder);
-  const path = join(source, "dataset.json");
-  const value = await readJsonIfThere(path);
-  if (value === undefined) throw new CoaError("storage", `${folder} is not a dataset: it has no dataset.json`);
-  const parsed = datasetManifestSchema.safeParse(value);
-  if (!parsed.success) throw new CoaError("storage", `can't read ${path}: ${z.prettifyError(parsed.error)}`);
-  const manifest = parsed.data;
+  const manifest = await readJsonAs(join(source, "dataset.json"), datasetManifestSchema, "a dataset's");
+  if (!manifest) throw new CoaError("storage", `${folder} is not a dataset: it has no dataset.json`);
   return {
     manifest,
     tokenizer: () => loadTokenizer(join(source, "tokenizer")),

@@ -4,9 +4,8 @@
  */
 import { join } from "node:path";
 import { z } from "zod";
-import { readJsonIfThere } from "../base/files/read-json.ts";
+import { readJsonAs } from "../base/files/read-json.ts";
 import { writeJson } from "../base/files/write-file.ts";
-import { CoaError } from "../core/errors.ts";
 import type { Trajectory } from "../core/trajectory.ts";
 import { doubtNames } from "./features.ts";
 import { type Features, logisticSchema, logOdds } from "./logistic.ts";
@@ -65,12 +64,7 @@ const cascadeName = "cascade.json";
 
 /** The cascade of a model's folder; undefined where none was fitted. */
 export async function readCascade(folder: string): Promise<Cascade | undefined> {
-  const path = join(folder, cascadeName);
-  const value = await readJsonIfThere(path);
-  if (value === undefined) return undefined;
-  const parsed = cascadeSchema.safeParse(value);
-  if (parsed.success) return parsed.data;
-  throw new CoaError("storage", `${path} is not a cascade: ${z.prettifyError(parsed.error)}`);
+  return readJsonAs(join(folder, cascadeName), cascadeSchema, "a cascade");
 }
 
 /** Writes a cascade beside the model's weights. */

@@ -1,5 +1,6 @@
 /** Reads one JSON file from outside: a byte order mark is skipped, and every error names the file. */
 import { readFile } from "node:fs/promises";
+import type { z } from "zod";
 import { CoaError, messageOf } from "../../core/errors.ts";
 
 /** The value in a JSON file; `hint` ends the message when the file can't be read. */
@@ -19,6 +20,16 @@ export async function readJsonIfThere(path: string): Promise<unknown> {
     throw new CoaError("storage", `can't read ${path}: ${messageOf(error)}`, { cause: error });
   }
   return jsonIn(text.replace(/^\uFEFF/, ""), path);
+}
+
+/** The value in a file of ours, as its schema has it; undefined where there is no such file. `what` says what a damaged one is not. */
+export async function readJsonAs<T>(path: string, schema: z.ZodType<T>, what: string): Promise<T | undefined> {
+  const value = await readJsonIfThere(path);
+  if (value === undefined) return undefined;
+  const { success, data, error } = schema.safeParse(value);
+  if (success) return data;
+  const found = error.issues.slice(0, 3).map((issue) => `${issue.path.join(".") || "the whole"}: ${issue.message}`);
+  throw new CoaError("storage", `${path} is not ${what}: ${found.join("; ")}`);
 }
 
 /** The value of a text that stands in this file. */

@@ -10,7 +10,7 @@ import { join } from "node:path";
 import { z } from "zod";
 import { steadyNow } from "../work/steady-clock.ts";
 import { fileFingerprint, folderState } from "./fingerprint.ts";
-import { readJsonIfThere } from "./read-json.ts";
+import { readJsonAs } from "./read-json.ts";
 import { writeJson } from "./write-file.ts";
 
 /** One step; its result is plain data. */
@@ -56,7 +56,7 @@ export async function runSteps<S extends ResumableStep<unknown>>(
   { onStart, onEnd, signal }: RunStepsOptions<S> = {},
 ): Promise<Record<string, StepEnd<ResultOf<S>>>> {
   const file = join(folder, "steps.json");
-  const records = z.record(z.string(), recordSchema).parse((await readJsonIfThere(file)) ?? {});
+  const records = (await readJsonAs(file, z.record(z.string(), recordSchema), "a list of steps")) ?? {};
   const ends: Record<string, StepEnd<ResultOf<S>>> = {};
   for (const [index, step] of steps.entries()) {
     signal?.throwIfAborted();

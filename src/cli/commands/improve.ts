@@ -1,8 +1,9 @@
 import { existsSync } from "node:fs";
 import { readdir, readFile } from "node:fs/promises";
 import { join, resolve } from "node:path";
+import { z } from "zod";
 import { readModelUse } from "../../base/files/model-use-file.ts";
-import { readJsonIfThere } from "../../base/files/read-json.ts";
+import { readJsonAs } from "../../base/files/read-json.ts";
 import { readAllJsonl } from "../../base/files/read-jsonl.ts";
 import { runSteps } from "../../base/files/resumable-steps.ts";
 import { openWorkspace } from "../../base/files/workspace.ts";
@@ -11,6 +12,7 @@ import { annotationSchema } from "../../core/annotation.ts";
 import { UsageError } from "../../core/errors.ts";
 import { fingerprint } from "../../core/fingerprint.ts";
 import type { Grader } from "../../core/grader.ts";
+import { asObject } from "../../core/json-value.ts";
 import type { Task } from "../../core/task.ts";
 import { taskSchema } from "../../core/task-schema.ts";
 import { teamRunSchema } from "../../core/team-run.ts";
@@ -67,7 +69,7 @@ export default defineCommand({
         return 1;
       }
     }
-    const { live, counts, usage } = (await readJsonIfThere(at("gathered.json"))) as Gathered;
+    const { live, counts, usage } = await recorded<Gathered>(at("gathered.json"), "live", "counts", "usage");
     const line = async (args: string[]) => {
       out.note(`$ coa ${args.join(" ")}`);
       const code = await runLine(args, insideOf(out), signal, commands);
@@ -162,13 +164,21 @@ async function nextRound(folder: string): Promise<{ number: number; seen: Set<st
   const earlier: string[] = [];
   for (const one of done) {
     for (const file of ["tasks.jsonl", "fresh.jsonl", "guard.jsonl"]) for (const { id } of await readAllJsonl<Task>(join(folder, String(one), file))) seen.add(id); // biome-ignore format: one line
-    const decision = (await readJsonIfThere(join(folder, String(one), "decision.json"))) as Decision;
+    const decision = await recorded<Decision>(join(folder, String(one), "decision.json"), "promote");
     if (decision.promote) earlier.push(join(folder, String(one), "distilled", "trajectories.jsonl"));
   }
   return { number: (done.at(-1) ?? 0) + 1, seen, earlier };
 }
 
 /** What a round works with, fixed at its beginning. */
+/** What a round wrote, with the fields that are read here. */
+async function recorded<T>(path: string, ...fields: string[]): Promise<T> {
+  const has = (value: unknown) => fields.every((name) => asObject(value)?.[name] !== undefined);
+  const found = await readJsonAs(path, z.custom<T>(has, `it lacks ${fields.join(" or ")}`), "what a round wrote");
+  if (found === undefined) throw new UsageError(`${path} is gone: delete its folder to begin the round again`);
+  return found;
+}
+
 interface Gathered {
   live: string;
   counts: Leftovers["counts"];

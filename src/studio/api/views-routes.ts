@@ -4,11 +4,10 @@
  */
 import { join } from "node:path";
 import { z } from "zod";
-import { readJsonIfThere } from "../../base/files/read-json.ts";
+import { readJsonAs } from "../../base/files/read-json.ts";
 import { writeJson } from "../../base/files/write-file.ts";
 import { type Route, withBody } from "../../base/http/guard.ts";
 import { inOrder } from "../../base/work/in-order.ts";
-import { CoaError } from "../../core/errors.ts";
 import type { Reader } from "./reader.ts";
 
 const viewSchema = z.object({
@@ -25,11 +24,8 @@ export type SavedView = z.infer<typeof viewSchema>;
 const mostViews = 200;
 const fileIn = (home: string) => join(home, "studio-views.json");
 
-async function stored(home: string): Promise<SavedView[]> {
-  const parsed = z.array(viewSchema).safeParse((await readJsonIfThere(fileIn(home))) ?? []);
-  if (parsed.success) return parsed.data;
-  throw new CoaError("format", `${fileIn(home)} does not hold saved views: repair or move it`);
-}
+const stored = async (home: string): Promise<SavedView[]> =>
+  (await readJsonAs(fileIn(home), z.array(viewSchema), "a list of saved views")) ?? [];
 
 /** `GET /api/views`. */
 export const readViews: Reader = (_query, { home }) => stored(home);
