@@ -23,8 +23,6 @@ export interface LayoutOptions {
    * asked for this very profile; `distill` only where it is told to.
    */
   fill?: boolean;
-  /** One space after an opening tag (default true): words then tokenise as they do inside sentences. */
-  leadingSpace?: boolean;
 }
 
 /** A conversion that failed, and where. */
@@ -174,8 +172,8 @@ function countFilledThought(draft: ChainDraft, tag: TagSpec): void {
 /** Adds something the model writes, with our usual white space around it. */
 export function pushBody(draft: ChainDraft, tag: string, body: string, origin: SegmentOrigin = {}): void {
   const trimmed = body.trim();
-  const space = draft.options.leadingSpace === false ? "" : " ";
-  const text = trimmed.startsWith("```") ? `\n${trimmed}\n` : space + trimmed;
+  // One space after an opening tag: words then tokenise as they do inside sentences.
+  const text = trimmed.startsWith("```") ? `\n${trimmed}\n` : ` ${trimmed}`;
   pushSegment(draft, { tag, text, by: "model", ...(origin.filled && { filled: true }) }, origin.step);
 }
 

@@ -3,10 +3,7 @@
  */
 import { loadModule } from "../base/files/load-module.ts";
 import type { Grader } from "../core/grader.ts";
-import type { ToolDescription } from "../core/profile.ts";
-import type { Task } from "../core/task.ts";
-import type { Profile } from "../language/profile.ts";
-import type { LayoutOptions } from "./chain-draft.ts";
+import type { DistillRunOptions } from "./distill-run.ts";
 import { contaminationStage } from "./stages/contamination.ts";
 import {
   completenessStage,
@@ -18,21 +15,16 @@ import {
 import { lengthStage, reflectionStage } from "./stages/sampling.ts";
 import type { Stage } from "./stages/stage.ts";
 
-export interface DistillConfig extends LayoutOptions {
-  profile: Profile;
-  /** The prompt of the chains: the profile's own by default, another text, or `false` for the bare question. */
-  systemPrompt?: string | false;
-  /** The tools that chains will run with, for the profile's prompt. */
-  tools?: readonly (Pick<ToolDescription, "name" | "description"> & Partial<ToolDescription>)[];
+export interface DistillConfig extends Omit<DistillRunOptions, "countTokens"> {
   /** Fewest interactions of a chain (default 5, as in the paper). */
   minInteractions?: number;
   /** What to do where nothing can be graded by (default: drop). */
   ungraded?: "drop" | "keep";
-  /** `keepWithout`: share of chains without a reflection that stay (default 0.5); `required`: kinds of tasks whose chains must reflect (default math and code). */
-  reflection?: { keepWithout?: number; required?: readonly Task["kind"][]; seed?: number };
+  /** `keepWithout`: share of chains without a reflection that stay (default 0.5); those of math and code must reflect. */
+  reflection?: { keepWithout?: number };
   maxTokens?: number;
-  /** Chains that repeat these questions or read these addresses are dropped; `size` words of a sequence (default 8), `share` of a question's sequences (default 0.8). */
-  contamination?: { questions?: string[]; blockedUrls?: readonly string[]; size?: number; share?: number };
+  /** Chains that repeat these questions or read these addresses (or beginnings of addresses) are dropped. */
+  contamination?: { questions?: string[]; blockedUrls?: readonly string[] };
   /** How many times chains that correct themselves are written (default 2; 1 = no up-sampling). */
   correctionCopies?: number;
   /** Chains at least this similar to an earlier one are dropped (default 0.95; 1.1 = never). */
@@ -55,16 +47,15 @@ export const lateStage = "near-duplicate";
 
 /** The stages that judge one chain at a time. */
 export function recordStages(config: DistillConfig, plugins: DistillPlugins): Stage[] {
-  const seed = config.seed ?? 0;
   const stages: Stage[] = [
     completenessStage(),
     complexityStage(config.minInteractions ?? 5),
-    correctnessStage({ grade: plugins.grade, ungraded: config.ungraded }),
+    correctnessStage(plugins.grade, config.ungraded),
     redundancyStage(),
     complianceStage(),
-    reflectionStage({ seed, ...config.reflection }),
+    reflectionStage(config.reflection?.keepWithout, config.seed),
     ...(config.maxTokens === undefined ? [] : [lengthStage(config.maxTokens)]),
-    contaminationStage(config.contamination ?? {}),
+    contaminationStage(config.contamination),
     ...(plugins.filters ?? []),
   ];
   return stages.filter((stage) => !config.skip?.includes(stage.name));

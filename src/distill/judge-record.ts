@@ -82,12 +82,9 @@ export function recordJudge(
     let trajectory = read.trajectory;
     if (run) {
       try {
-        const { profile, systemPrompt, tools, toolTags, fill = false, leadingSpace } = config;
+        const { profile, systemPrompt, tools, toolTags, fill = false } = config;
         const { countTokens } = plugins;
-        const made = distillRun(
-          { ...run, taskId },
-          { profile, systemPrompt, tools, toolTags, fill, leadingSpace, countTokens },
-        );
+        const made = distillRun({ ...run, taskId }, { profile, systemPrompt, tools, toolTags, fill, countTokens });
         if (made.failure) {
           const { rule, step, message } = made.failure;
           return { ...base, stage: "convert", reason: rule, detail: `step ${step}: ${message}`, facts: teamFacts(run) };

@@ -132,7 +132,7 @@ export interface VerlTaskRow {
 export function verlTaskRow(
   task: Task,
   index: number,
-  options: { profile?: Profile; split?: string; agentName?: string } = {},
+  options: { profile?: Profile; split?: string } = {},
 ): Row<VerlTaskRow> {
   if (task.answers.length === 0 && !task.tests) return { skipped: `task ${task.id} has neither answers nor tests` };
   // One string column serves all kinds: the answer itself, or JSON where there are several answers or tests.
@@ -146,7 +146,7 @@ export function verlTaskRow(
   return {
     row: {
       data_source: task.source ?? task.family ?? "chain-of-agents",
-      agent_name: options.agentName ?? "chain_of_agents",
+      agent_name: "chain_of_agents",
       prompt,
       ability: task.kind,
       reward_model: { style: "rule", ground_truth: truth },

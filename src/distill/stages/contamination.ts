@@ -6,16 +6,6 @@
 import type { Stage } from "./stage.ts";
 import { gramsOf, wordsOf } from "./word-grams.ts";
 
-export interface ContaminationOptions {
-  questions?: Iterable<string>;
-  /** Addresses, or beginnings of addresses, that give answers away: `huggingface.co/datasets/gaia`. */
-  blockedUrls?: readonly string[];
-  /** Words of a sequence (default 8); a shorter question must be found whole. */
-  size?: number;
-  /** Share of a question's sequences that must be found (default 0.8). */
-  share?: number;
-}
-
 interface IndexedQuestion {
   text: string;
   grams: number;
@@ -23,27 +13,32 @@ interface IndexedQuestion {
   rare: string[];
 }
 
-/** Share of a question's rare words that must be found too. */
+/** Words of a sequence; a shorter question must be found whole. */
+const size = 8;
+/** Share of a question's sequences that must be found, and of its rare words. */
+const share = 0.8;
 const rareShare = 0.6;
 
 /** Drops trajectories that touch an evaluation set. */
-export function contaminationStage(options: ContaminationOptions): Stage {
-  const { size = 8, share = 0.8, blockedUrls = [] } = options;
-  const texts = new Map([...(options.questions ?? [])].map((text) => [wordsOf(text).join(" "), text]));
+export function contaminationStage({
+  questions: asked = [],
+  blockedUrls = [],
+}: {
+  questions?: readonly string[];
+  blockedUrls?: readonly string[];
+} = {}): Stage {
+  const texts = new Map(asked.map((text) => [wordsOf(text).join(" "), text]));
   texts.delete("");
   const rareOf = rareWords([...texts.keys()]);
   const questions: IndexedQuestion[] = [];
-  const short = new Map<number, Map<number, number[]>>(); // words of the question, if fewer than `size` -> gram -> questions
-  const long = new Map<number, number[]>(); // gram -> questions
+  const indexes = new Map<number, Map<number, number[]>>(); // words of a sequence -> gram -> questions
   for (const [joined, text] of texts) {
     const words = joined.split(" ");
     const grams = new Set(gramsOf(words, size));
     const number = questions.push({ text, grams: grams.size, rare: rareOf(words) }) - 1;
-    let index = long;
-    if (words.length < size) {
-      index = short.get(words.length) ?? new Map<number, number[]>();
-      short.set(words.length, index);
-    }
+    const length = Math.min(size, words.length);
+    const index = indexes.get(length) ?? new Map<number, number[]>();
+    indexes.set(length, index);
     for (const gram of grams) {
       const there = index.get(gram);
       if (there) there.push(number);
@@ -54,13 +49,11 @@ export function contaminationStage(options: ContaminationOptions): Stage {
 
   function findQuestion(words: readonly string[]): string | undefined {
     const hits = new Map<number, number>();
-    const look = (index: Map<number, number[]>, length: number) => {
-      for (const gram of new Set(gramsOf(words, length))) {
+    for (const [length, index] of indexes) {
+      if (words.length < length) continue;
+      for (const gram of new Set(gramsOf(words, length)))
         for (const number of index.get(gram) ?? []) hits.set(number, (hits.get(number) ?? 0) + 1);
-      }
-    };
-    if (long.size > 0 && words.length >= size) look(long, size);
-    for (const [length, index] of short) if (words.length >= length) look(index, length);
+    }
     let own: Set<string> | undefined;
     for (const [number, count] of hits) {
       const { grams, rare, text } = questions[number]!;

@@ -77,14 +77,8 @@ function cutProblem(text: string): string | undefined {
   return why ?? (/(?:[\ud800-\udbff]|\ufffd)$/.test(text) ? "ends inside a character" : undefined);
 }
 
-export interface CorrectnessOptions {
-  grade?: Grader;
-  /** What to do where there is no task or no gold answer to grade by (default: drop). */
-  ungraded?: "drop" | "keep";
-}
-
-/** Drops wrong answers. A grader that can't decide is not a wrong answer: it is counted under its own reason. */
-export function correctnessStage(options: CorrectnessOptions): Stage {
+/** Drops wrong answers, and what can't be graded where that is not kept. A grader that can't decide is counted under its own reason. */
+export function correctnessStage(grader: Grader | undefined, ungraded: "drop" | "keep" = "drop"): Stage {
   return {
     name: "correctness",
     async judge(trajectory, { task, signal }) {
@@ -92,16 +86,16 @@ export function correctnessStage(options: CorrectnessOptions): Stage {
       const right = task && (task.rightness ?? "task file");
       const gradable =
         right !== undefined && right !== "assumed" && (task!.answers.length > 0 || task!.tests !== undefined);
-      if (!gradable || !options.grade) {
+      if (!gradable || !grader) {
         if (trajectory.reward !== undefined) {
           const measured = { measure: "reward", value: trajectory.reward, threshold: 0 };
           return trajectory.reward > 0 ? measured : { reason: "wrong answer", detail: "reward 0", ...measured };
         }
-        return options.ungraded === "keep"
+        return ungraded === "keep"
           ? { detail: "assumed right" }
           : { reason: "nothing to grade by", detail: `task ${trajectory.taskId}` };
       }
-      const grade = await options.grade(task!, trajectory.answer, { signal });
+      const grade = await grader(task!, trajectory.answer, { signal });
       const measured = { measure: "grade", value: grade.score, threshold: 1 };
       if (grade.correct === true) return { detail: `right by ${right}`, ...measured };
       const reason = grade.correct === null ? "grader undecided" : "wrong answer";

@@ -12,17 +12,11 @@ export function shareOf(id: string, seed: number): number {
   return hashOf(`${hashOf(id)}:${seed}`, hashOf(String(seed))) / 4_294_967_296;
 }
 
-export interface ReflectionOptions {
-  /** Share of chains without a reflection that stay (default 0.5). */
-  keepWithout?: number;
-  /** Kinds of tasks whose chains must reflect (default: math and code, as in the paper). */
-  required?: readonly TaskKind[];
-  seed?: number;
-}
+/** Kinds of tasks whose chains must reflect, as in the paper. */
+const required: readonly TaskKind[] = ["math", "code"];
 
-/** Down-samples chains that never reflect, and drops those that must. */
-export function reflectionStage(options: ReflectionOptions = {}): Stage {
-  const { keepWithout = 0.5, required = ["math", "code"], seed = 0 } = options;
+/** Keeps a share of the chains that never reflect, and drops those that must. */
+export function reflectionStage(keepWithout = 0.5, seed = 0): Stage {
   return {
     name: "reflection",
     judge(trajectory, { task, profile }) {

@@ -115,22 +115,22 @@ describe("correctnessStage", () => {
   const grade = (correct: boolean | null) => () => ({ correct, score: 0, reason: "because" });
   it("tells wrong from undecided and from ungradable", async () => {
     const judge = (correct: boolean | null, more = {}) =>
-      correctnessStage({ grade: grade(correct) }).judge(chain([], more), { ...context, task });
+      correctnessStage(grade(correct)).judge(chain([], more), { ...context, task });
     const measured = { measure: "grade", value: 0, threshold: 1 };
     assert.deepEqual(await judge(true), { detail: "right by task file", ...measured });
     assert.deepEqual(await judge(false), { reason: "wrong answer", detail: "because", ...measured });
     assert.deepEqual(await judge(null), { reason: "grader undecided", detail: "because", ...measured });
-    assert.deepEqual(await correctnessStage({}).judge(chain([]), context), {
+    assert.deepEqual(await correctnessStage(undefined).judge(chain([]), context), {
       reason: "nothing to grade by",
       detail: "task q",
     });
-    assert.deepEqual(await correctnessStage({ ungraded: "keep" }).judge(chain([]), context), {
+    assert.deepEqual(await correctnessStage(undefined, "keep").judge(chain([]), context), {
       detail: "assumed right",
     });
   });
   it("takes the reward of a chain from RL where there is no task to grade by", async () => {
-    assert.equal((await correctnessStage({}).judge(chain([], { reward: 1 }), context))?.reason, undefined);
-    assert.equal((await correctnessStage({}).judge(chain([], { reward: 0 }), context))?.reason, "wrong answer");
+    assert.equal((await correctnessStage(undefined).judge(chain([], { reward: 1 }), context))?.reason, undefined);
+    assert.equal((await correctnessStage(undefined).judge(chain([], { reward: 0 }), context))?.reason, "wrong answer");
   });
 });
 
@@ -158,7 +158,7 @@ describe("redundancyStage", () => {
 describe("reflectionStage", () => {
   it("keeps the asked-for share, the same one each time", () => {
     const ids = Array.from({ length: 4000 }, (_, index) => `run-${index}`);
-    const stage = reflectionStage({ keepWithout: 0.3 });
+    const stage = reflectionStage(0.3);
     const keeps = (one: Stage, id: string) =>
       (one.judge(chain([], { id }), context) as StageVerdict | null)?.reason === undefined;
     const kept = ids.filter((id) => keeps(stage, id));
@@ -167,7 +167,7 @@ describe("reflectionStage", () => {
       kept,
       ids.filter((id) => keeps(stage, id)),
     );
-    const other = reflectionStage({ keepWithout: 0.3, seed: 1 });
+    const other = reflectionStage(0.3, 1);
     assert.notDeepEqual(
       kept,
       ids.filter((id) => keeps(other, id)),
@@ -176,14 +176,11 @@ describe("reflectionStage", () => {
   });
   it("drops math and code chains without reflection", () => {
     const task = defineTask({ id: "q", question: "?", kind: "math" });
-    assert.deepEqual(reflectionStage({ keepWithout: 1 }).judge(chain([]), { ...context, task }), {
+    assert.deepEqual(reflectionStage(1).judge(chain([]), { ...context, task }), {
       reason: "no reflection",
       detail: "a math task",
     });
-    assert.equal(
-      reflectionStage({ keepWithout: 0 }).judge(chain([model("reflection", "x")]), { ...context, task }),
-      null,
-    );
+    assert.equal(reflectionStage(0).judge(chain([model("reflection", "x")]), { ...context, task }), null);
   });
 });
 
