@@ -1,51 +1,35 @@
 /** Which model, profile, tools and sampling a number belongs to, in one line for tables and reports. */
 
+const fields = ["kind", "model", "profile", "topology", "tools", "sampling", "harness", "runs"];
+
 /** The line; undefined where nothing is known of the system. */
 export function identityText(identity: Readonly<Record<string, unknown>> | undefined): string | undefined {
-  if (!identity) return undefined;
-  const parts = [
-    textOf(identity["kind"]),
-    labelled("model", modelText(identity["model"])),
-    labelled("profile", nameOf(identity["profile"])),
-    labelled("topology", textOf(identity["topology"])),
-    labelled("tools", fieldsText(identity["tools"])),
-    labelled("sampling", fieldsText(identity["sampling"])),
-    labelled("harness", textOf(identity["harness"])),
-    labelled("runs", textOf(identity["runs"])),
-  ].filter((part) => part !== undefined);
+  const parts = fields.flatMap((name) => {
+    const value = identity?.[name];
+    const text = name === "model" ? modelText(value) : name === "profile" ? nameOf(value) : textOf(value);
+    return text ? [name === "kind" ? text : `${name} ${text}`] : [];
+  });
   return parts.length > 0 ? parts.join("; ") : undefined;
 }
 
-function labelled(label: string, text: string | undefined): string | undefined {
-  return text === undefined ? undefined : `${label} ${text}`;
+/** Words as they are, lists as words, fields that are set: `docs harbours, recorded runs.jsonl`. */
+function textOf(value: unknown): string {
+  if (Array.isArray(value)) return value.join(" ");
+  if (typeof value !== "object" || value === null)
+    return value === undefined || value === null || value === false ? "" : String(value);
+  const texts = Object.entries(value).map(([key, one]) => [key, isObject(one) ? JSON.stringify(one) : textOf(one)]);
+  return texts.flatMap(([key, text]) => (text ? [`${key} ${text}`] : [])).join(", ");
 }
 
-function textOf(value: unknown): string | undefined {
-  return typeof value === "string" || typeof value === "number" ? String(value) : undefined;
-}
+const isObject = (value: unknown): value is object =>
+  typeof value === "object" && value !== null && !Array.isArray(value);
 
-function nameOf(value: unknown): string | undefined {
-  return textOf(value) ?? textOf((value as { name?: unknown } | null)?.name);
-}
+const nameOf = (value: unknown) => textOf(isObject(value) ? (value as { name?: unknown }).name : value);
 
 /** A folder's name with the beginning of its fingerprint, or a server's model with its address. */
-function modelText(value: unknown): string | undefined {
-  if (value === null || typeof value !== "object") return textOf(value);
+function modelText(value: unknown): string {
+  if (!isObject(value)) return textOf(value);
   const { name, fingerprint, server } = value as { name?: string; fingerprint?: string; server?: string };
   if (fingerprint) return `${name ?? "folder"} (${fingerprint.slice(0, 12)})`;
-  return [name, server && `at ${server}`].filter(Boolean).join(" ") || undefined;
-}
-
-/** Fields that are set: `docs harbours, recorded runs.jsonl`. */
-function fieldsText(value: unknown): string | undefined {
-  if (Array.isArray(value)) return value.length > 0 ? value.join(" ") : undefined;
-  if (value === null || typeof value !== "object") return textOf(value);
-  const set = Object.entries(value).filter(
-    ([, one]) => one !== undefined && one !== null && one !== false && !(Array.isArray(one) && one.length === 0),
-  );
-  const text = set.map(
-    ([key, one]) =>
-      `${key} ${Array.isArray(one) ? one.join(" ") : typeof one === "object" ? JSON.stringify(one) : one}`,
-  );
-  return text.length > 0 ? text.join(", ") : undefined;
+  return [name, server && `at ${server}`].filter(Boolean).join(" ");
 }

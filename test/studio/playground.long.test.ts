@@ -42,10 +42,6 @@ describe("the playground", { skip: noBrowser }, () => {
         assert.match(await other.locator(".by-tool").innerText(), /Ada lives in Lyon/);
         await assertAccessible(watched, "playground");
 
-        await page.keyboard.press("]");
-        await page.keyboard.press("l");
-        await page.keyboard.press("l");
-        await other.locator(".selected .review-tag", { hasText: "wiki_search" }).waitFor();
         const shown = await page.locator(".play-sides").innerText();
         await page.reload();
         await other.locator(".by-tool").first().waitFor();

@@ -61,30 +61,13 @@ export const readFunnel: Reader = async (query, context): Promise<FunnelView> =>
   const { folder, outcomes } = await outcomesOf(query, context);
   const report = await readReport(join(context.root, folder)).catch(() => undefined);
   const kept = outcomes.filter(({ stage }) => stage === null).length;
-  const soFar = { profile: "", records: outcomes.length, kept, copies: 0, tokens: [], problems: [] };
-  const said = report ?? { ...soFar, stages: stagesSoFar(outcomes) };
+  const soFar = { profile: "", records: outcomes.length, kept, copies: 0, stages: [], tokens: [], problems: [] };
+  const said = report ?? soFar;
   const { dropped: _dropped, samples: _samples, ...shown } = said as DistillReport;
   const right = (name: string) => outcomes.filter((one) => one.right && one.stage === name).length;
   const stages = shown.stages.map((stage) => ({ ...stage, right: right(stage.name) }));
   return { ...shown, stages, folder, unfinished: report === undefined };
 };
-
-/** Stages of a distillation without a report: counted from the journal, in the order the filters decide. */
-function stagesSoFar(outcomes: readonly OutcomeRecord[]): DistillReport["stages"] {
-  const names = new Set(
-    outcomes.flatMap(({ decisions = [], stage }) => [...decisions.map((one) => one.stage), stage ?? ""]),
-  );
-  names.delete("");
-  let entered = outcomes.length;
-  return [...names].map((name) => {
-    const here = outcomes.filter(({ stage }) => stage === name);
-    const reasons: Record<string, number> = {};
-    for (const { reason = "unknown" } of here) reasons[reason] = (reasons[reason] ?? 0) + 1;
-    const stage = { name, entered, dropped: here.length, reasons };
-    entered -= here.length;
-    return stage;
-  });
-}
 
 /** `GET /api/dropped?folder=…&stage=…&reason=…&offset=…`: runs with a right answer first. */
 export async function readDropped(query: URLSearchParams, context: StudioContext) {

@@ -95,9 +95,9 @@ export function CallChip({ call }: { call: NonNullable<SegmentView["call"]> }) {
 
 interface Props<T> {
   segments: readonly T[];
-  /** The selected segment; -1 for none. */
-  at: number;
-  onSelect: (segment: number) => void;
+  /** The selected segment, where one can be selected. */
+  at?: number;
+  onSelect?: (segment: number) => void;
   /** The editor of the selected segment, where it is open. */
   editor?: Omit<SegmentEditorProps, "index">;
   mark?: (segment: T, index: number) => ComponentChildren;
@@ -115,7 +115,7 @@ export function SegmentRows<T extends { tag: string; by: string }>(props: Props<
           data-segment={index}
           aria-current={index === at ? "true" : undefined}
         >
-          <button type="button" class="review-tag bare" onClick={() => onSelect(index)}>
+          <button type="button" class="review-tag bare" disabled={!onSelect} onClick={() => onSelect?.(index)}>
             <bdi>{segment.tag.slice(0, 60)}</bdi>
             {mark?.(segment, index)}
           </button>

@@ -1,9 +1,9 @@
 /** One task over teams, chains and models: the same move stands in one row, so that one sees where they part. */
 import { count } from "../../../report/format-figures.ts";
 import type { CompareView } from "../../api/compare-reader.ts";
-import type { CutText } from "../../api/cut-text.ts";
 import { stepKeys, useKeys } from "../keys.ts";
 import { Chip, RewardChip } from "../parts/chip.tsx";
+import { differs, firstParting } from "../parts/compare-moves.ts";
 import { hueOf } from "../parts/hues.ts";
 import { LongText, OneLine } from "../parts/long-text.tsx";
 import { cursor } from "../parts/selection.ts";
@@ -105,25 +105,4 @@ export function CompareScreen({ params }: { params: Record<string, string> }) {
       </div>
     </article>
   );
-}
-
-/** Where nothing is chosen, the first move at which chains part is open; at which all part where there are not two chains. */
-function firstParting(view: CompareView): number {
-  const chains = view.systems.flatMap(({ kind }, column) => (kind === "chain" ? [column] : []));
-  const columns = chains.length > 1 ? chains : [...view.systems.keys()];
-  return view.rows.findIndex((row) => {
-    const own = row.map((at, column) => (columns.includes(column) ? at : null));
-    const made = own.filter((at) => at !== null).length;
-    return made > 0 && (made < columns.length || differs(view, own));
-  });
-}
-
-/** The same move with other words; another layout of the same words is no difference. */
-function differs({ systems }: CompareView, row: readonly (number | null)[]): boolean {
-  const texts = row.flatMap((at, column) => (at === null ? [] : [wordsOf(systems[column]!.moves[at]!.text)]));
-  return new Set(texts).size > 1;
-}
-
-function wordsOf({ text, length }: CutText): string {
-  return `${text.replace(/\s+/g, " ").trim()}${length > text.length ? ` ${length}` : ""}`;
 }

@@ -3,18 +3,18 @@
  * of them stand in the address.
  */
 import { useEffect, useRef, useState } from "preact/hooks";
-import type { Segment, Trajectory } from "../../../core/trajectory.ts";
+import type { Trajectory } from "../../../core/trajectory.ts";
 import { count } from "../../../report/format-figures.ts";
 import type { PlayerAbout } from "../../api/play-routes.ts";
-import { stepKeys, useKeys } from "../keys.ts";
+import { useKeys } from "../keys.ts";
 import { Button } from "../parts/button.tsx";
 import { Chip } from "../parts/chip.tsx";
 import { LongText } from "../parts/long-text.tsx";
+import { type PlayEvent, type PlayedSegment, takeEvent } from "../parts/played-segments.ts";
 import { CallChip, SegmentRows } from "../parts/segment-list.tsx";
-import { cursor } from "../parts/selection.ts";
 import { Missing, Nothing } from "../parts/states.tsx";
 import { href, pathPart, place, setQuery } from "../router.ts";
-import { askJson, eventsOf, post, type Resource, useResource } from "../server.ts";
+import { askJson, eventsOf, post, useResource } from "../server.ts";
 
 export function PlayScreen(_: { params: Record<string, string> }) {
   const players = useResource<string[]>("players");
@@ -38,7 +38,6 @@ function Playground({ players }: { players: readonly string[] }) {
     // A hook is called on every drawing: without a second model its side stays empty.
     useSide(second, "b"),
   ].slice(0, players.length);
-  const active = Math.min(sides.length - 1, Number(query.get("side") ?? 0));
   const field = useRef<HTMLTextAreaElement>(null);
   const number = (name: string) => (query.has(name) ? Number(query.get(name)) : undefined);
   const settings = { temperature: number("temperature"), seed: number("seed") };
@@ -47,21 +46,18 @@ function Playground({ players }: { players: readonly string[] }) {
     const question = field.current?.value.trim() ?? "";
     if (question === "") return field.current?.focus();
     field.current?.blur();
-    setQuery({ ask: question, a: undefined, b: undefined, seg: undefined });
+    setQuery({ ask: question, a: undefined, b: undefined });
     for (const { played } of sides) played.play({ question, ...settings });
   };
   const tryOut = (question: string) => {
     field.current!.value = question;
     run();
   };
-  const { at, move } = cursor("seg", sides[active]!.played.segments.length);
   const stop = () => sides.forEach(({ played }) => void played.stop());
   useKeys([
     { keys: "i", does: "Write a question", run: () => field.current?.focus() },
     { keys: "r", does: "Run the question", run },
     { keys: "s", does: "Stop", run: stop },
-    ...stepKeys("l", "h", "segment", move),
-    { keys: "]", does: "To the other model", run: () => setQuery({ side: (active + 1) % sides.length }) },
   ]);
   const questions = sides.flatMap(({ about }) => about.data?.questions ?? []).slice(0, 5);
   return (
@@ -95,16 +91,8 @@ function Playground({ players }: { players: readonly string[] }) {
         )}
       </form>
       <div class={`play-sides ${sides.length > 1 ? "columns" : ""}`}>
-        {sides.map(({ name, about, played }, index) => (
-          <PlaySide
-            key={name}
-            name={name}
-            about={about}
-            played={played}
-            active={index === active}
-            at={at}
-            onSelect={(segment) => setQuery({ side: index, seg: segment })}
-          />
+        {sides.map((side) => (
+          <PlaySide key={side.name} {...side} />
         ))}
       </div>
     </article>
@@ -133,25 +121,14 @@ function Setting({ name, step }: { name: string; step: number }) {
   );
 }
 
-interface Props {
-  name: string;
-  about: Resource<PlayerAbout>;
-  played: Played;
-  /** Whether the keys are for this side. */
-  active: boolean;
-  /** The selected segment; -1 for none. */
-  at: number;
-  onSelect: (segment: number) => void;
-}
-
 /** One side of the playground: a model, what it wrote so far, what its tools returned, and what it cost. */
-function PlaySide({ name, about, played, active, at, onSelect }: Props) {
+function PlaySide({ name, about, played }: ReturnType<typeof useSide>) {
   const { segments, running, error, trajectory } = played;
   // By its folder: every trained model's own is called `model`.
   const model = name.replace(/[\\/]model[\\/]?$/, "");
   const { profile, tools = [] } = about.data ?? {};
   return (
-    <section class={`play-side panel${active ? " active" : ""}`} aria-label={`Model ${name}`} aria-busy={running}>
+    <section class="play-side panel" aria-label={`Model ${name}`} aria-busy={running}>
       <h2>
         <bdi>{model}</bdi> <span class="soft">{[profile, tools.join(", ")].filter(Boolean).join("; ")}</span>
       </h2>
@@ -162,8 +139,6 @@ function PlaySide({ name, about, played, active, at, onSelect }: Props) {
       )}
       <SegmentRows
         segments={segments}
-        at={active ? at : -1}
-        onSelect={onSelect}
         text={({ text, call }) => (
           <>
             {call && (
@@ -199,9 +174,6 @@ function endOf({ usage, ending, answer }: NonNullable<Played["trajectory"]>): st
  * the hundred, so the page is drawn once for each frame, not once for each piece.
  */
 
-/** A segment as far as it was written. */
-type PlayedSegment = Pick<Segment, "tag" | "text" | "by" | "call">;
-
 interface State {
   segments: PlayedSegment[];
   running: boolean;
@@ -214,15 +186,6 @@ interface Played extends State {
   play(body: { question: string; temperature?: number; seed?: number }): void;
   stop(): void;
 }
-
-/** What the server tells of a running chain. */
-type PlayEvent =
-  | { type: "role-start"; role: string }
-  | { type: "role-delta" | "answer-delta" | "answer"; text: string }
-  | { type: "role-end" }
-  | { type: "tool"; tool: string; input: unknown; output: string; ok: boolean; ms: number }
-  | { type: "end"; trajectory: Trajectory }
-  | { type?: undefined; error: { message: string } };
 
 /** A player's side; `id` is the chain it played before, as the address says. */
 function usePlay(player: string, id: string | undefined, onEnd: (id: string) => void): Played {
@@ -262,7 +225,7 @@ function usePlay(player: string, id: string | undefined, onEnd: (id: string) => 
           show({ trajectory: event.trajectory, segments: event.trajectory.segments });
           onEnd(event.trajectory.id);
         } else {
-          take(state.current.segments, event);
+          takeEvent(state.current.segments, event);
           draw();
         }
       }
@@ -276,21 +239,4 @@ function usePlay(player: string, id: string | undefined, onEnd: (id: string) => 
     show({ running: false });
   };
   return { ...state.current, play: (body) => void play(body), stop };
-}
-
-/** Adds what an event says to the segments. */
-function take(segments: PlayedSegment[], event: Exclude<PlayEvent, { type: "end" } | { type?: undefined }>): void {
-  const last = segments.at(-1);
-  const addTo = (tag: string, text: string) => {
-    if (last?.tag === tag && last.by === "model") segments[segments.length - 1] = { ...last, text: last.text + text };
-    else segments.push({ tag, text, by: "model" });
-  };
-  if (event.type === "role-start") segments.push({ tag: event.role, text: "", by: "model" });
-  else if (event.type === "role-delta" && last) addTo(last.tag, event.text);
-  else if (event.type === "answer-delta") addTo("answer", event.text);
-  else if (event.type === "answer" && last?.tag !== "answer") addTo("answer", event.text);
-  else if (event.type === "tool") {
-    const { tool, input, output, ok, ms } = event;
-    segments.push({ tag: "observation", text: output, by: "tool", call: { tool, input, ok, ms } });
-  }
 }
