@@ -2,7 +2,7 @@
 import { existsSync } from "node:fs";
 import { relative } from "node:path";
 import { openWorkspace } from "../base/files/workspace.ts";
-import { UsageError } from "../core/errors.ts";
+import { messageOf, UsageError } from "../core/errors.ts";
 import { fingerprint } from "../core/fingerprint.ts";
 import { defineTask } from "../core/task.ts";
 import { modelFingerprint } from "../engines/embedded/files/model-fingerprint.ts";
@@ -52,11 +52,16 @@ export async function openVersions(
       },
       async open(version) {
         const folder = folders.get(version)!;
-        const chain = folder === live ? opened : await open(folder);
-        const { model, profile, toolsOf } = chain;
-        await model.prepare?.(session.signal);
-        const cascade = await openCascade(settings, folder, session);
-        return { model, profile, toolsOf, defaults: defaults(chain), ...cascade };
+        try {
+          const cascade = await openCascade(settings, folder, session);
+          const chain = folder === live ? opened : await open(folder);
+          const { model, profile, toolsOf } = chain;
+          await model.prepare?.(session.signal);
+          return { model, profile, toolsOf, defaults: defaults(chain), ...cascade };
+        } catch (error) {
+          session.note(`version ${version} can't be opened, its conversations are refused: ${messageOf(error)}`);
+          throw error;
+        }
       },
     },
   };

@@ -180,7 +180,7 @@ function versionedService(own: ChainService, versions: Versions): ChainService {
       // A version that could not be opened is tried again by the next request.
       const ready = await service.catch((error: unknown) => {
         opened.delete(version);
-        throw error;
+        throw new Refusal(503, `version ${version} can't be opened`, { code: "version_unavailable", headers: { "retry-after": "30" }, cause: error }); // biome-ignore format: one refusal
       });
       return ready.start(request, signal);
     },

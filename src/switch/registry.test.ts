@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, describe, it } from "node:test";
 import { withServer } from "../../test/fixtures/serve-server.ts";
+import { UsageError } from "../core/errors.ts";
 import { scriptedModel } from "../testing/index.ts";
 import { type Conversations, openConversations } from "./conversations.ts";
 import { readActs, recordAct, registryFile, servingAfter, statusOf, versionFor } from "./registry.ts";
@@ -109,7 +110,10 @@ async function withVersions(
     scriptedModel(() => `<think>x</think><answer>${version}</answer>`, { name: version });
   const versions = {
     versionOf: async (conversation: string) => (await conversations.versionOf(conversation))!,
-    open: async (version: string) => ({ model: model(version) }),
+    async open(version: string) {
+      if (version === "broken") throw new UsageError(`no cascade in ${version}`);
+      return { model: model(version) };
+    },
   };
   await withServer({ model: model("none"), versions, maxChains: 64, maxQueue: 1000 }, async (post, origin) => {
     await use(
@@ -154,6 +158,20 @@ describe("a server that follows the registry", () => {
       assert.equal((await ask("next", [{ role: "user", content: "a new conversation" }]))[0], "one");
       const kept = await readFile(join(workspace, "conversations.jsonl"), "utf8");
       assert.doesNotMatch(kept, /new conversation/, "what users wrote is not kept in names");
+    });
+  });
+
+  it("refuses as its own fault what a version that can't be opened should answer, until that is rolled back", async () => {
+    await withVersions("broken", async (_, origin) => {
+      const post = async () => {
+        const body = JSON.stringify({ messages: [{ role: "user", content: "?" }] });
+        const reply = await fetch(`${origin}/v1/chat/completions`, { method: "POST", headers: { "content-type": "application/json" }, body }); // biome-ignore format: one request
+        return [reply.status, ((await reply.json()) as Loose).error?.code, reply.headers.get("x-coa-version")];
+      };
+      await recordAct(join(folder, "broken"), { act: "promote", folder: "broken" });
+      assert.deepEqual(await post(), [503, "version_unavailable", null]);
+      await recordAct(join(folder, "broken"), { act: "rollback" });
+      assert.deepEqual(await post(), [200, undefined, "one"]);
     });
   });
 });

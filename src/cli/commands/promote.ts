@@ -35,7 +35,10 @@ export default defineCommand({
     const folder = findModelFolder(name);
     if (folder === undefined) throw new UsageError(`found no model "${name}"; there are ${knownModels().map((one) => one.name).join(", ")}`); // biome-ignore format: one refusal
     const weight = values.canary === undefined ? undefined : shareOf(values.canary, "--canary");
-    if ((await readCascade(folder)) === undefined) out.note("it has no cascade: it would answer every question itself");
+    if ((await readCascade(folder)) === undefined)
+      out.note(
+        "it has no cascade: coa serve --cascade refuses its conversations, without --cascade it answers every question",
+      );
     const serving = await recordAct(root, { act: weight === undefined ? "promote" : "canary", folder: resolve(folder), weight }); // biome-ignore format: one act
     const text = weight === undefined ? `live: ${folder}` : `canary with ${percent(weight, 0)} of the conversations: ${folder}`; // biome-ignore format: one sentence
     return { json: { live: serving.live, canary: serving.canary }, text };
