@@ -7,7 +7,12 @@ import { scriptedModel, tableTool } from "../../src/testing/index.ts";
 import { byteTokenizer } from "../fixtures/conformance/byte-tokenizer.ts";
 import { fuzz, mutated } from "./fuzz.ts";
 
-const schema = { type: "object", properties: { city: { type: "string" }, n: { type: "integer" } }, required: ["city"] };
+const schema = {
+  type: "object",
+  properties: { city: { type: "string", pattern: "^[A-Z]" }, n: { type: "integer" }, next: { anyOf: [{ $ref: "#/$defs/a" }, { type: "null" }] } },
+  required: ["city"],
+  $defs: { a: { type: "object", properties: { next: { $ref: "#" }, a: { type: "array", items: { $ref: "#/$defs/a" } } } } },
+}; // biome-ignore format: one schema
 const messages = [
   { role: "system", content: "Be brief." },
   { role: "user", content: [{ type: "text", text: "Hello" }] },
