@@ -4,7 +4,7 @@
  * chain ended without an answer, or was itself not sure of it. What happened is written into the trajectory
  * (`served.shadow`, `served.fallback`).
  */
-import { Refusal } from "../base/http/refusal.ts";
+import { Refusal, withoutAddresses } from "../base/http/refusal.ts";
 import { checkScore } from "../chain/check-score.ts";
 import type { Served } from "../core/chain-marks.ts";
 import { messageOf } from "../core/errors.ts";
@@ -62,9 +62,14 @@ export function cascadeOver(
       return { model: fallback.name, text: reply.text, ms, usage: reply.usage };
     },
     agree: ({ task }, old, model) => agree(task, old, model),
-    refuse: (message, code) => new Refusal(503, message, { code, headers: { "retry-after": "30" } }),
+    refuse: (message, code) => refused(503, message, code, { "retry-after": "30" }),
     count: (name, labels) => metrics.add(name, labels),
   });
+}
+
+/** Where the old system stands is for the log, not for callers. */
+function refused(status: number, message: string, code: string, headers?: Record<string, string>): Refusal {
+  return new Refusal(status, withoutAddresses(message), { code, headers, cause: new Error(message) });
 }
 
 /** What is done when a chain ended: the fallback is asked where it is needed. */
@@ -147,7 +152,7 @@ export function shadowPairs(options: OldSystemOptions & { shadow: ChatModel }, m
         running.add(chain);
         const { reply } = await old.catch((error: unknown) => {
           if (signal.aborted) throw error;
-          throw new Refusal(502, `the old system failed: ${messageOf(error)}`, { code: "shadow_failed" });
+          throw refused(502, `the old system failed: ${messageOf(error)}`, "shadow_failed");
         });
         const events = endingEvents(oldTrajectory(request, shadow.name, reply, service));
         const end = events.pop() as ServedEnd;

@@ -121,6 +121,25 @@ describe("a served cascade", () => {
     );
   });
 
+  it("does not tell callers where the old system stands", async () => {
+    const gone = openaiCompatible({ baseURL: "http://127.0.0.1:9/v1", retries: 0 });
+    const audit = await openAudit(cascade, { name: "x", share: 0 });
+    const options = { model: scriptedModel(guess), fallback: gone, cascade: { cascade, audit, name: "x" } };
+    const said = async (ask: (path: string, body: object) => Promise<Response>) =>
+      ((await (await ask("/v1/chat/completions", { messages })).json()) as Loose).error;
+    await withServer(options, async (ask) => {
+      const error = await said(ask);
+      assert.equal(error.code, "old_system_down");
+      assert.doesNotMatch(error.message, /127\.0\.0\.1/);
+    });
+    await withServer({ model: scriptedModel(guess), shadow: gone }, async (ask) => {
+      const error = await said(ask);
+      assert.equal(error.code, "shadow_failed");
+      assert.doesNotMatch(error.message, /127\.0\.0\.1/);
+    });
+    await gone.close();
+  });
+
   it("stops asking after the budget of an hour", async () => {
     await withCascade({ script: guess, more: { perHour: 2 } }, async (ask, { asked }) => {
       const codes = [];
