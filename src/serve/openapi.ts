@@ -10,7 +10,9 @@ const bodies: Record<string, z.ZodType> = {
   "POST /v1/completions": requestFields.completions,
   "POST /v1/chains": requestFields.chains,
   "POST /v1/responses": requestFields.responses,
+  "POST /v1/responses/input_tokens": requestFields.responses,
   "POST /v1/messages": requestFields.messages,
+  "POST /v1/messages/count_tokens": requestFields.messages,
   "POST /v1/feedback": feedbackFields,
 };
 
@@ -19,8 +21,8 @@ const error = {
   content: { "application/json": { schema: { type: "object" } } },
 };
 
-/** The description of these routes. */
-export function openapi(patterns: readonly string[], keyed: boolean): Json {
+/** The description of these routes; those at open paths need no key. */
+export function openapi(patterns: readonly string[], keyed: boolean, isOpen: (path: string) => boolean): Json {
   const paths: Record<string, Json> = {};
   for (const pattern of patterns) {
     const [method = "", path = ""] = pattern.split(" ");
@@ -35,7 +37,10 @@ export function openapi(patterns: readonly string[], keyed: boolean): Json {
     (paths[path] ??= {})[method.toLowerCase()] = {
       operationId: pattern.replace(/\W+/g, "_").replace(/_$/, "").toLowerCase(),
       ...(parameters.length > 0 && { parameters }),
-      ...(method === "POST" && { requestBody: { required: true, content: { "application/json": { schema } } } }),
+      ...(keyed && isOpen(path) && { security: [] }),
+      ...(method === "POST" && {
+        requestBody: { required: fields !== undefined, content: { "application/json": { schema } } },
+      }),
       responses: { 200: { description: "The answer, whole or as a stream of events." }, default: error },
     };
   }

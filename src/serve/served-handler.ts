@@ -43,6 +43,8 @@ export interface ServedParts {
   model?: string;
 }
 
+const isOpen = (path: string) => path === "/health" || path === "/ready";
+
 function onceOpened(): () => Promise<ServeStore> {
   let opened: Promise<ServeStore> | undefined;
   return () => (opened ??= openServeStore());
@@ -65,7 +67,7 @@ export function servedHandler(
       watched = true;
       replyJson(reply, ready ? 200 : 503, { ready });
     },
-    "GET /openapi.json": () => openapi(Object.keys(table), keys.length > 0),
+    "GET /openapi.json": () => openapi(Object.keys(table), keys.length > 0, isOpen),
     "GET /v1/usage": async ({ caller }) => ({ object: "list", data: await usage(caller.owner) }),
     "GET /version": () => ({ version: packageVersion() }),
     "GET /metrics": ({ reply }) => {
@@ -88,7 +90,7 @@ export function servedHandler(
       };
       return { ...caller, used, spend };
     },
-    isOpen: (path) => path === "/health" || path === "/ready",
+    isOpen,
     errorBody: apiErrorBody,
     accepting: () => accepting,
     onRequest(line) {
