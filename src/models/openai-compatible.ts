@@ -188,15 +188,11 @@ export function openaiCompatible(options: OpenAICompatibleOptions = {}): Model &
         }
       : {}),
     prepare,
-    async *continue(request) {
-      await prepare(request.signal);
-      const release = await turn?.acquire(request.signal);
-      try {
-        yield* continueText(connection, request);
-      } finally {
-        release?.();
-      }
-    },
+    continue: (request) =>
+      continueText(connection, request, async () => {
+        await prepare(request.signal);
+        return turn?.acquire(request.signal);
+      }),
     async chat(request) {
       await prepare(request.signal);
       return chatOnce(connection, request);

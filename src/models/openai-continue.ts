@@ -9,6 +9,7 @@ import { serverEvents } from "../base/http/server-events.ts";
 import { readChunkChoice } from "../base/wire/openai-chat.ts";
 import { readUsage } from "../base/wire/reply-facts.ts";
 import { errorText } from "../base/wire/wire-api.ts";
+import type { Release } from "../base/work/limiter.ts";
 import { CoaError } from "../core/errors.ts";
 import { asObject, objectsOf, parseJson } from "../core/json-value.ts";
 import type { Message } from "../core/message.ts";
@@ -30,38 +31,47 @@ interface Progress {
   tries: number;
 }
 
-/** Streams the continuation, trying again where that may help. */
-export async function* continueText(connection: Connection, request: ContinueRequest): AsyncGenerator<ContinueEvent> {
-  const progress: Progress = { text: "", tokens: [], tries: 0 };
-  const { http, options } = connection;
-  const retries = options.retries ?? 5;
-  let heardBefore = 0; // tokens of earlier tries
-  for (;;) {
-    const before = progress.text.length;
-    const tokensBefore = progress.tokens.length;
-    try {
-      const answer = await open(connection, request, progress, heardBefore);
-      const native = isNative(connection) ? llamaListener(connection.tokenizer!) : undefined;
-      // A server that ignores `stream` and answers whole is read as one event.
-      const whole = isJson(answer.header("content-type"));
-      for await (const data of whole ? [await answer.text()] : serverEvents(answer.chunks)) {
-        if (data === "[DONE]") break;
-        for (const event of hear(connection, data, progress, native)) yield event; // `yield*` costs three promises for each
+/** Streams the continuation, trying again where that may help; `begin` waits until it may. */
+export async function* continueText(
+  connection: Connection,
+  request: ContinueRequest,
+  begin: () => Promise<Release | undefined>,
+): AsyncGenerator<ContinueEvent> {
+  const release = await begin();
+  try {
+    const progress: Progress = { text: "", tokens: [], tries: 0 };
+    const { http, options } = connection;
+    const retries = options.retries ?? 5;
+    let heardBefore = 0; // tokens of earlier tries
+    for (;;) {
+      const before = progress.text.length;
+      const tokensBefore = progress.tokens.length;
+      try {
+        const answer = await open(connection, request, progress, heardBefore);
+        const native = isNative(connection) ? llamaListener(connection.tokenizer!) : undefined;
+        // A server that ignores `stream` and answers whole is read as one event.
+        const whole = isJson(answer.header("content-type"));
+        for await (const data of whole ? [await answer.text()] : serverEvents(answer.chunks)) {
+          if (data === "[DONE]") break;
+          for (const event of hear(connection, data, progress, native)) yield event; // `yield*` costs three promises for each
+        }
+        if (progress.finish !== undefined) break;
+        throw new HttpError(`${connection.baseURL}: the stream ended before the answer did`, { retryable: true });
+      } catch (error) {
+        if (!(error instanceof CoaError) || !error.retryable || progress.tries >= retries) throw error;
+        const heard = progress.tokens.length - tokensBefore || estimateTokens(progress.text.slice(before));
+        heardBefore += heard;
+        if (heardBefore >= request.maxTokens) {
+          progress.finish = "length";
+          break;
+        }
+        await http.pause(progress.tries++, error, request.signal);
       }
-      if (progress.finish !== undefined) break;
-      throw new HttpError(`${connection.baseURL}: the stream ended before the answer did`, { retryable: true });
-    } catch (error) {
-      if (!(error instanceof CoaError) || !error.retryable || progress.tries >= retries) throw error;
-      const heard = progress.tokens.length - tokensBefore || estimateTokens(progress.text.slice(before));
-      heardBefore += heard;
-      if (heardBefore >= request.maxTokens) {
-        progress.finish = "length";
-        break;
-      }
-      await http.pause(progress.tries++, error, request.signal);
     }
+    yield* conclude(connection, request, progress, heardBefore);
+  } finally {
+    release?.();
   }
-  yield* conclude(connection, request, progress, heardBefore);
 }
 
 async function open(

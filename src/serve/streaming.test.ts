@@ -73,11 +73,12 @@ describe("a served stream", () => {
         const pending = ask(path, { ...body, stream: true });
         next(); // one piece of the first role, no more
         const events = serverEvents((await pending).body as unknown as AsyncIterable<Uint8Array>);
+        const reader = events[Symbol.asyncIterator]();
         let roles = "";
         let answer = "";
         const until = async (done: () => boolean) => {
           while (!done()) {
-            const { value, done: over } = await events.next();
+            const { value, done: over } = await reader.next();
             assert.ok(!over && value !== undefined, `ended with ${roles} and ${answer}`);
             if (value === "[DONE]") continue;
             const added = read(JSON.parse(value));

@@ -146,8 +146,10 @@ function pieceWriter(response: ServerResponse): { write(chunk: string | Uint8Arr
     if (text === "" || response.destroyed) return;
     if (socket) response.flushHeaders();
     const framed = response.chunkedEncoding && response.req.method !== "HEAD";
-    if (socket && framed) socket.write(`${Buffer.byteLength(text).toString(16)}\r\n${text}\r\n`);
-    else response.write(text);
+    if (!socket || !framed) return void response.write(text);
+    const bytes = Buffer.byteLength(text);
+    // Of a text without other letters the bytes are those of latin1, which are copied as they are.
+    socket.write(`${bytes.toString(16)}\r\n${text}\r\n`, bytes === text.length ? "latin1" : "utf8");
   }
   return {
     flush,

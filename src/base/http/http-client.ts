@@ -3,6 +3,7 @@
  * given up on, and an error says what the server said. The HTTP library is loaded at the first request, because most
  * programs that import us never make one.
  */
+import type { Readable } from "node:stream";
 import type { Agent, Dispatcher } from "undici";
 import { budgets, jsonExcess } from "../../core/budget.ts";
 import { type Boundary, CoaError, isAbort, messageOf } from "../../core/errors.ts";
@@ -168,23 +169,53 @@ export function httpClient(options: HttpOptions & { maxBytes?: number } = {}): H
   };
 }
 
-/** The chunks of an answer up to a limit; `label` makes an error of what broke, and of nothing where it is too long. */
-async function* bounded(
-  chunks: AsyncIterable<Uint8Array>,
-  maxBytes: number,
-  label: (error?: unknown) => Error,
-): AsyncGenerator<Uint8Array> {
+/** Chunks that may wait for their reader; then the server waits too. */
+const heldChunks = 16;
+
+/**
+ * The chunks of an answer up to a limit; `label` makes an error of what broke, and of nothing where it is too long. Written
+ * without async functions, because it runs for every token.
+ */
+function bounded(body: Readable, maxBytes: number, label: (error?: unknown) => Error): AsyncIterable<Uint8Array> {
+  const held: Uint8Array[] = [];
   let left = maxBytes;
-  try {
-    for await (const chunk of chunks) {
-      left -= chunk.length;
-      if (left < 0) break; // which closes the connection
-      yield chunk;
-    }
-  } catch (error) {
-    throw label(error);
+  let over: { error?: unknown } | undefined;
+  let waiting: PromiseWithResolvers<IteratorResult<Uint8Array>> | undefined;
+  function next(): Promise<IteratorResult<Uint8Array>> {
+    waiting = Promise.withResolvers();
+    const { promise } = waiting;
+    give();
+    return promise;
   }
-  if (left < 0) throw label();
+  function give(): void {
+    if (!waiting || (held.length === 0 && !over)) return;
+    const { resolve, reject } = waiting;
+    waiting = undefined;
+    if (held.length > 0) resolve({ done: false, value: held.shift()! });
+    else if (over?.error === undefined) resolve({ done: true, value: undefined });
+    else reject(over.error);
+    if (held.length === 0) body.resume();
+  }
+  const end = (error?: unknown) => {
+    over ??= { error };
+    give();
+  };
+  body.on("data", (chunk: Uint8Array) => {
+    left -= chunk.length;
+    if (left < 0) {
+      end(label());
+      return void body.destroy();
+    }
+    if (held.push(chunk) >= heldChunks) body.pause();
+    give();
+  });
+  body.once("error", (error) => end(label(error))).once("close", () => end());
+  const close = async () => {
+    end();
+    body.destroy();
+    return { done: true as const, value: undefined };
+  };
+  return { [Symbol.asyncIterator]: () => ({ next, return: close }) };
 }
 
 /** What an answer begins with: enough of an error to be told. */
