@@ -5,7 +5,8 @@
  *
  *   COA_WEIGHTS=<folder of GGUF files> COA_PYTHON=<python with torch, transformers, peft, xllamacpp> npm run bench -- engine-real
  *
- * COA_BENCH_MODELS: smollm2 (default), qwen-0.5b, qwen-1.5b. COA_BENCH_PARTS: sampling, training (default both).
+ * COA_BENCH_MODELS: smollm2 (default), qwen-0.5b, qwen-1.5b. COA_BENCH_PARTS: sampling, training (default both), long (one chain of
+ * 8,192 tokens trained by an adapter; decoding after 16,000 tokens where the model takes as many).
  * COA_BENCH_STEPS: rounds (default 2). COA_BENCH_FOLDER keeps what is converted. What is missing is left out and named.
  */
 import { spawnSync } from "node:child_process";
@@ -44,9 +45,10 @@ export default async function bench(): Promise<Figure[]> {
     for (const name of chosen) {
       const folder = join(parent, name);
       if (!existsSync(folder)) convert(join(weights, files[name]!), folder);
-      const rows = await realRows(folder);
+      const rows = await realRows(folder, rowTokens, 2);
       if (parts.includes("sampling")) figures.push(...(await sampling(name, folder, rows)));
       if (parts.includes("training") && name === "smollm2") figures.push(...(await training(name, folder, rows)));
+      if (parts.includes("long")) figures.push(...(await longChains(name, folder)));
     }
   } finally {
     if (kept === undefined) await rm(parent, { recursive: true, force: true });
@@ -60,10 +62,13 @@ function convert(from: string, to: string, ...more: string[]): void {
   if (status !== 0) throw new Error(`coa model convert ${from} ${to} failed`);
 }
 
-async function realRows(folder: string): Promise<number[][]> {
-  const text = await readFile(join(import.meta.dirname, "../docs/lab-notes.md"), "utf8");
-  const tokens = [...(await loadTokenizer(folder)).encode(text.slice(0, 12 * rowTokens))];
-  return [tokens.slice(0, rowTokens + 1), tokens.slice(rowTokens + 1, 2 * rowTokens + 2)];
+async function realRows(folder: string, length: number, count: number): Promise<number[][]> {
+  const texts = ["lab-notes", "results"].map((page) =>
+    readFile(join(import.meta.dirname, `../docs/${page}.md`), "utf8"),
+  );
+  const text = (await Promise.all(texts)).join("").slice(0, 6 * length * count);
+  const tokens = [...(await loadTokenizer(folder)).encode(text)];
+  return Array.from({ length: count }, (_, row) => tokens.slice(row * (length + 1), (row + 1) * (length + 1)));
 }
 
 async function sampling(name: string, folder: string, rows: number[][]): Promise<Figure[]> {
@@ -186,5 +191,31 @@ async function training(name: string, folder: string, rows: number[][]): Promise
       for (const side of sides) side.stop();
     }
   }
+  return figures;
+}
+
+/** What the longest chains take: a step of an adapter over 8,192 tokens, and decoding after 16,000. */
+async function longChains(name: string, folder: string): Promise<Figure[]> {
+  const figures: Figure[] = [];
+  const ours = (rows: number[][], more: object) =>
+    startStepper<Said>(process.execPath, "our-large.ts", { folder, threads: 1, rows, lora: 0, ...more });
+  if (name === "smollm2") {
+    const side = await ours(await realRows(folder, 8192, 1), { lora: 16 });
+    const { cpuMs, peakBytes } = await side.step({ do: "train" });
+    side.stop();
+    const what = `${name}, adapter of rank 16, a chain of 8,192 tokens, one step`;
+    const value = peakBytes / 1e9;
+    figures.push({ name: what, value: 8192 / (cpuMs / 1e3), unit: "tokens/cpu-s" });
+    figures.push({ name: `${what}, peak memory`, value, unit: "GB", target: "<= 8 GB", met: value <= 8 });
+    return figures;
+  }
+  const side = await ours(await realRows(folder, 16_000, 1), { precision: "8bit" });
+  for (const context of [64, 16_000]) {
+    const { tokens, cpuMs, peakBytes } = await side.step({ do: "decode", batch: 1, context, steps: 16 });
+    const what = `${name} 8bit, decode after ${context} tokens`;
+    figures.push({ name: what, value: (1e3 * tokens!) / cpuMs, unit: "tokens/cpu-s" });
+    figures.push({ name: `${what}, peak memory`, value: peakBytes / 1e9, unit: "GB" });
+  }
+  side.stop();
   return figures;
 }

@@ -71,6 +71,8 @@ export async function openEmbeddedEngine(
     name: "the engine",
     boundary: "engine",
     data: options,
+    // ONNX Runtime goes through graphs by recursion as deep as they are: 30 layers that are computed again overflow 4 MB.
+    resourceLimits: { stackSizeMb: 64 },
     onMessage(message: FromWorker) {
       if (message.type === "events") onEvents(message.events, message.policyVersion);
       else finish(message.id)?.reject(errorOf(message.error, "engine"));
