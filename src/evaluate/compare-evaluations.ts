@@ -4,10 +4,10 @@
  * 80 %" means nothing without saying compared with what.
  */
 import { UsageError } from "../core/errors.ts";
-import { comparisonHtml, type ReportOptions, runKey } from "../report/comparison-html.ts";
+import { comparisonHtml, type ReportOptions } from "../report/comparison-html.ts";
 import type { Comparison, ComparisonRow, Estimate, Summary } from "../report/figures.ts";
 import type { EvaluationRecord } from "./evaluation-record.ts";
-import { readRuns, type StoredEvaluation } from "./read-evaluation.ts";
+import type { StoredEvaluation } from "./read-evaluation.ts";
 import { bootstrap, comparePaired } from "./statistics.ts";
 import { summarise } from "./summarise.ts";
 
@@ -163,19 +163,12 @@ function unique(names: readonly string[]): string[] {
   return names.map((name, i) => (names.indexOf(name) === i ? name : `${name} (${i + 1})`));
 }
 
-/** The whole page. `comparison` must be of these evaluations, in this order. */
-export async function comparisonReport(
+/** The whole page. `comparison` must be of these evaluations. */
+export function comparisonReport(
   evaluations: readonly StoredEvaluation[],
   comparison: Comparison,
-  options: Omit<ReportOptions, "questions" | "runs"> = {},
-): Promise<string> {
-  const shown = comparison.differing.slice(0, options.examples ?? 20);
-  const ids = new Set(shown.flatMap(({ outcomes }) => Object.values(outcomes).flatMap(({ runId }) => runId ?? [])));
-  const runs = new Map<string, unknown>();
-  for (const [i, { folder }] of evaluations.entries()) {
-    const { system } = comparison.rows[i]!;
-    for (const [id, run] of await readRuns(folder, ids)) runs.set(runKey(system, id), run);
-  }
+  options: Omit<ReportOptions, "questions"> = {},
+): string {
   const questions = new Map(evaluations.flatMap(({ tasks }) => tasks.map((task) => [task.id, task] as const)));
-  return comparisonHtml(comparison, { ...options, questions, runs });
+  return comparisonHtml(comparison, { ...options, questions });
 }

@@ -1,7 +1,4 @@
-/** The comparison as one HTML file that needs nothing else: plots, figures, the tasks where systems differ, their runs. */
-
-import type { TeamRun } from "../core/team-run.ts";
-import type { Trajectory } from "../core/trajectory.ts";
+/** The comparison as one HTML file that needs nothing else: plots, figures, the tasks where systems differ. */
 import {
   comparisonCells,
   noPriceLine,
@@ -23,15 +20,8 @@ export interface ReportOptions {
   title?: string;
   /** Questions by task id, for the examples. */
   questions?: ReadonlyMap<string, { question: string; answers: readonly string[] }>;
-  /** Runs by `runKey(system, id)`; those of shown examples are written into the file. */
-  runs?: ReadonlyMap<string, unknown>;
   /** Examples to show where systems differ. */
   examples?: number;
-}
-
-/** Where a run is looked up: two systems may give their runs the same ids. */
-export function runKey(system: string, id: string): string {
-  return `${system}\u0000${id}`;
 }
 
 export function comparisonHtml(comparison: Comparison, options: ReportOptions = {}): string {
@@ -83,7 +73,7 @@ ${stackedBars(
 <h2>Outcomes</h2>
 ${htmlTable(outcomeCells(comparison))}
 <h2>Where they differ</h2>
-<p class="note">${comparison.differing.length} of ${tasks} tasks came out differently; ${examples.length} are shown.</p>
+<p class="note">${comparison.differing.length} of ${tasks} tasks came out differently; ${examples.length} are shown. What was done for one: <code>coa show &lt;evaluation&gt; &lt;task&gt;</code>, or <code>coa studio</code>.</p>
 ${examples.join("\n")}`,
   );
 }
@@ -156,68 +146,18 @@ function wordsOf({ rows }: Pick<Comparison, "rows">) {
   return rightWords(rows.map(({ summary }) => summary.measure?.right).find((right) => right?.assumed));
 }
 
-function shownExamples(comparison: Comparison, { questions, runs, examples = 20 }: ReportOptions): string[] {
+function shownExamples(comparison: Comparison, { questions, examples = 20 }: ReportOptions): string[] {
   const words = wordsOf(comparison);
   return comparison.differing.slice(0, examples).map(({ taskId, outcomes }) => {
     const task = questions?.get(taskId);
     const answers = Object.entries(outcomes).map(([system, outcome]) => {
-      const run =
-        outcome.runId === undefined
-          ? undefined
-          : (runs?.get(runKey(system, outcome.runId)) ?? runs?.get(outcome.runId));
       const mark =
         outcome.success === 1 ? words.right : outcome.success === 0 ? words.wrong : percent(outcome.success, 0);
-      return `<li class="${outcome.success > 0.5 ? "right" : "wrong"}"><b>${escapeHtml(system)}</b> <em>${mark}</em> ${escapeHtml(outcome.answer ?? "no answer")}<small>${escapeHtml(outcome.reason)}</small>${run ? runHtml(run) : ""}</li>`;
+      return `<li class="${outcome.success > 0.5 ? "right" : "wrong"}"><b>${escapeHtml(system)}</b> <em>${mark}</em> ${escapeHtml(outcome.answer ?? "no answer")}<small>${escapeHtml(outcome.reason)}</small></li>`;
     });
     const gold = task
       ? `<p class="gold">wanted: ${escapeHtml(task.answers.join(" or ") || "all tests passed")}</p>`
       : "";
     return `<section id="${escapeHtml(taskId)}"><h3>${escapeHtml(taskId)}</h3><p>${escapeHtml(task?.question.slice(0, 800) ?? "")}</p>${gold}<ul>${answers.join("")}</ul></section>`;
   });
-}
-
-const longest = 4000;
-
-/** A folded view of what a run did. */
-export function runHtml(run: unknown): string {
-  if (isTrajectory(run)) {
-    const steps = run.segments.map((segment) => step(segment.tag, segment.text, segment.by));
-    return folded(
-      run.id,
-      `trajectory, ${run.segments.length} segments, ${count(run.usage.billedTokens)} billed tokens`,
-      steps,
-    );
-  }
-  if (isTeamRun(run)) {
-    const names = new Map(run.agents.map((agent) => [agent.id, agent.role ?? agent.name]));
-    const steps = run.steps.flatMap((one) => [
-      step(names.get(one.agentId) ?? one.agentId, one.text, "model"),
-      ...one.toolCalls.map((call) =>
-        step(call.name, `${call.arguments}\n→ ${call.result ?? call.error ?? ""}`, "tool"),
-      ),
-    ]);
-    return folded(
-      run.id,
-      `team run, ${run.agents.length} agents, ${run.steps.length} steps, ${count(run.usage.billedTokens)} billed tokens`,
-      steps,
-    );
-  }
-  return "";
-}
-
-function folded(id: string, summary: string, steps: string[]): string {
-  return `<details id="run-${escapeHtml(id)}"><summary>${escapeHtml(summary)}</summary>${steps.join("")}</details>`;
-}
-
-function step(name: string, body: string, by: string): string {
-  const shown = body.length > longest ? `${body.slice(0, longest)}\n… ${body.length - longest} more characters` : body;
-  return `<div class="step ${by === "model" ? "model" : "tool"}"><b>${escapeHtml(name)}</b><pre>${escapeHtml(shown.trim())}</pre></div>`;
-}
-
-function isTrajectory(run: unknown): run is Trajectory {
-  return run !== null && typeof run === "object" && Array.isArray((run as Trajectory).segments);
-}
-
-function isTeamRun(run: unknown): run is TeamRun {
-  return run !== null && typeof run === "object" && Array.isArray((run as TeamRun).steps);
 }

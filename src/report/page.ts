@@ -71,5 +71,5 @@ table{border-collapse:collapse;font-size:.88rem;font-variant-numeric:tabular-num
 svg{width:100%;height:auto;display:block}svg text{font:12px system-ui,sans-serif;fill:var(--soft)}svg text.label{fill:var(--fg);font-weight:600}svg .own text.label{fill:var(--own)}.grid{stroke:var(--line)}.interval{stroke:var(--fg);stroke-width:1.5}
 .bar{background:var(--c0);height:.8rem;display:inline-block;border-radius:2px}.legend span{margin-right:18px}.legend i{display:inline-block;width:12px;height:12px;border-radius:3px;margin-right:6px}
 section{background:var(--card);border:1px solid var(--line);border-radius:8px;padding:4px 16px 12px;margin:12px 0}section p{white-space:pre-wrap;overflow-wrap:anywhere}ul{list-style:none;padding:0;margin:0}li{border-left:4px solid var(--line);padding:4px 0 4px 12px;margin:8px 0;overflow-wrap:anywhere}li.right{border-color:var(--c2)}li.wrong{border-color:var(--c5)}li em{color:var(--soft)}
-details{margin-top:6px}summary{cursor:pointer;color:var(--c0)}.step{border-top:1px solid var(--line);padding:6px 0}.step b{color:var(--c3);font-size:.8rem}.step.tool b{color:var(--c4)}pre{white-space:pre-wrap;overflow-wrap:anywhere;margin:2px 0;font:12.5px/1.45 ui-monospace,monospace;max-height:22em;overflow:auto}
+details{margin-top:6px}summary{cursor:pointer;color:var(--c0)}
 `;

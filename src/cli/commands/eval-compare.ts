@@ -63,7 +63,7 @@ export default defineCommand({
     const names = positionals.map((name) => basename(name));
     const file = values.html ?? (await openWorkspace()).path("evals", `${names.join("-vs-")}.html`);
     const title = values.title ?? names.join(" vs ");
-    await writeFile(file, await comparisonReport(evaluations, comparison, { title }));
+    await writeFile(file, comparisonReport(evaluations, comparison, { title }));
     if (values.open) await openFile(file, out.note);
     return { json: { ...comparison, report: file }, text: [comparisonTable(comparison), `\nreport: ${file}`] };
   },

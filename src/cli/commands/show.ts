@@ -33,7 +33,7 @@ export default defineCommand({
     const shown = await view(thing.path, { item: item ?? thing.item, all: values.items, out, signal });
     if (values.html !== undefined) {
       if (!shown.html) throw new UsageError(`there is no report of ${word ?? "the workspace"} (${thing.kind})`);
-      await writeFileAtomically(values.html, await shown.html());
+      await writeFileAtomically(values.html, shown.html());
       out.note(`report: ${values.html}`);
       if (values.open) await openFile(values.html, out.note);
     }

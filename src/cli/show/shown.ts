@@ -6,7 +6,7 @@ export interface Shown {
   json: unknown;
   text: string;
   notes?: readonly string[];
-  html?: () => Promise<string>;
+  html?: () => string;
   /** Its records, for `--out`. */
   records?: () => AsyncIterable<unknown>;
   broken?: boolean;

@@ -153,7 +153,7 @@ export const reportStage: Stage = {
     for (const name of systems) evaluations.push(await readEvaluation(join(run, "evaluate", name)));
     const comparison = compareEvaluations(evaluations);
     const title = imperfect > 0 ? "Quickstart with an imperfect team" : "Quickstart";
-    await writeFile(join(folder, "report.html"), await comparisonReport(evaluations, comparison, { title }));
+    await writeFile(join(folder, "report.html"), comparisonReport(evaluations, comparison, { title }));
     const lines = [comparisonTable(comparison)];
     if (imperfect > 0)
       lines.push(

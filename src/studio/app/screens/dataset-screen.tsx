@@ -1,6 +1,6 @@
-/** A dataset: lengths, how much is learned, duplicates, what was left out, and every example. */
+/** A dataset: how much is learned, duplicates, what was left out, and every example. */
 import { count, percent } from "../../../report/format-figures.ts";
-import type { DatasetView, SpreadStep } from "../../api/dataset-reader.ts";
+import type { DatasetView } from "../../api/dataset-reader.ts";
 import { stepKeys, useKeys } from "../keys.ts";
 import { Chip } from "../parts/chip.tsx";
 import { FolderChoice } from "../parts/choice.tsx";
@@ -53,14 +53,6 @@ function Dataset({ view, folders }: { view: DatasetView; folders: readonly strin
           {cut > 0 && <Chip text={`${cut} cut`} hue="amber" />}
         </div>
       </header>
-      <div class="columns">
-        <div class="panel">
-          <Histogram title="tokens of an example" steps={view.lengths} />
-        </div>
-        <div class="panel">
-          <Histogram title="share that is learned, in percent" steps={view.shares} />
-        </div>
-      </div>
       <Examples file={view.file} />
     </article>
   );
@@ -96,32 +88,5 @@ function Examples({ file }: { file: string }) {
         );
       }}
     />
-  );
-}
-
-function Histogram({ title, steps }: { title: string; steps: readonly SpreadStep[] }) {
-  const most = Math.max(1, ...steps.map((step) => step.count));
-  const high = steps.at(-1)!.to;
-  return (
-    <figure class="histogram">
-      <svg class="plot" viewBox="0 0 100 44" preserveAspectRatio="none" role="img" aria-label={title}>
-        {steps.map(({ from, to, count: number }) => (
-          <rect
-            class="hue-blue"
-            x={(100 * from) / high}
-            width={Math.max(0.2, (100 * (to - from)) / high - 0.3)}
-            y={42 - (40 * number) / most}
-            height={(40 * number) / most}
-          >
-            <title>{`${count(from)} to ${count(to)}: ${number}`}</title>
-          </rect>
-        ))}
-      </svg>
-      <figcaption class="split soft tiny">
-        <span>0</span>
-        <span>{title}</span>
-        <span>{count(high)}</span>
-      </figcaption>
-    </figure>
   );
 }
