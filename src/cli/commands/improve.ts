@@ -128,8 +128,12 @@ export default defineCommand({
       seconds: Object.values(ends).reduce((sum, { seconds }) => sum + seconds, 0),
       auditTokens: (counts.audited - Math.min(counts.audited, counts.escalated)) * usage.billedTokens,
     };
-    if (decision.promote && servingAfter(await readActs(root)).live !== resolve(candidate))
-      await recordAct(root, { act: "promote", folder: resolve(candidate), why: `round ${number}` });
+    const { live: serving } = servingAfter(await readActs(root));
+    if (decision.promote && serving !== resolve(candidate)) {
+      // The candidate was compared with the model that was live when the round began, and comes from it.
+      if (serving === live) await recordAct(root, { act: "promote", folder: resolve(candidate), why: `round ${number}` }); // biome-ignore format: one act
+      else Object.assign(decision, { promote: false, reasons: [`another model is live since the round began (${serving})`] }); // biome-ignore format: one reason
+    }
     const escalated = { live: fits.live.cascade?.figures.all.escalated ?? 1, candidate: fits.candidate.cascade?.figures.all.escalated ?? 1 }; // biome-ignore format: one line
     const fitted = fits.candidate.cascade;
     const sentence = fitted && cascadeSentence(fitted);

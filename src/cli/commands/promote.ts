@@ -1,3 +1,4 @@
+import { existsSync } from "node:fs";
 import { readdir } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { readManifest } from "../../base/files/manifest.ts";
@@ -58,12 +59,17 @@ interface Listed {
 async function listed(root: string): Promise<Listed[]> {
   const serving = servingAfter(await readActs(root));
   const evaluations = await evaluationsOf(root);
-  const rows = knownModels().map(async ({ name, folder }): Promise<Listed> => {
-    const [use, cascade, print] = await Promise.all([readModelUse(folder), readCascade(folder), modelFingerprint(folder)]); // biome-ignore format: one read
-    const lineage = (use?.training ?? []).map(({ stage, from }) => (from === undefined ? stage : `${stage} of ${from}`)).join(", ") || "–"; // biome-ignore format: one line
-    const own = evaluations.filter(({ model }) => model === print).map(({ model: _model, ...rest }) => rest);
-    return { name, folder, status: statusOf(serving, resolve(folder)), lineage, evaluations: own, ...(cascade && { cascade: cascadeSentence(cascade) }) }; // biome-ignore format: one row
-  });
+  const known = knownModels();
+  // A model of any folder can be live.
+  const elsewhere = [serving.live, serving.canary?.folder].filter((one) => one !== undefined && existsSync(one) && !known.some(({ folder }) => resolve(folder) === one)); // biome-ignore format: one list
+  const rows = [...known, ...elsewhere.map((folder) => ({ name: folder!, folder: folder! }))].map(
+    async ({ name, folder }): Promise<Listed> => {
+      const [use, cascade, print] = await Promise.all([readModelUse(folder), readCascade(folder), modelFingerprint(folder)]); // biome-ignore format: one read
+      const lineage = (use?.training ?? []).map(({ stage, from }) => (from === undefined ? stage : `${stage} of ${from}`)).join(", ") || "–"; // biome-ignore format: one line
+      const own = evaluations.filter(({ model }) => model === print).map(({ model: _model, ...rest }) => rest);
+      return { name, folder, status: statusOf(serving, resolve(folder)), lineage, evaluations: own, ...(cascade && { cascade: cascadeSentence(cascade) }) }; // biome-ignore format: one row
+    },
+  );
   return Promise.all(rows);
 }
 

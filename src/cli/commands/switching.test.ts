@@ -133,5 +133,14 @@ describe("switching over, from the command line", () => {
     assert.match(again.stderr, /train, done before/);
     assert.deepEqual(JSON.parse(await readFile(".coa/switch/rounds/2/decision.json", "utf8")), decision);
     assert.equal(await readFile(".coa/switch/versions.jsonl", "utf8"), acts);
+
+    // Another model was promoted while the round was under way: what the candidate was compared with no longer serves.
+    await coa("promote", "mine");
+    await rm(".coa/switch/rounds/2/decision.json");
+    assert.match(
+      (await improve(...loose)).stdout,
+      /round 2: not promoted: another model is live since the round began/,
+    );
+    assert.equal(await statusOf("mine"), "live");
   });
 });
