@@ -27,7 +27,7 @@ const checkedFunctions: Record<string, readonly [at: number, ...parts: string[]]
   openaiCompatible: [0],
   openEmbeddedEngine: [0],
   openTinkerEngine: [0, "lora", "prices"],
-  chooseSandbox: [0, "limits", "bubblewrap"],
+  chooseSandbox: [0, "limits"],
   runTeam: [1, "budget"],
   runTeams: [1, "budget", "totalBudget"],
   startProxy: [0, "access", "budget", "budget.perRun", "budget.total"],

@@ -43,8 +43,6 @@ export interface TinkerEngineOptions extends TinkerClientOptions {
   tokenizer?: TokenizerFingerprint;
   /** How the server reduces losses; asked of the server, or taken as a sum. @internal */
   reduction?: ServerKind["reduction"];
-  /** Requests of sampling under way at the same time. */
-  samplesInFlight?: number;
   /** Trains and asks for the next of these numbers of tokens, and cuts: for servers that compile again for every number. */
   maxTokensSteps?: readonly number[];
   /** Seconds that saved states stay on the server; for ever by default. */
@@ -82,7 +80,7 @@ export async function openTinkerEngine(options: TinkerEngineOptions): Promise<Ti
   const server = await findServer(client, options);
   const maxContext = Math.min(options.maxContext, server.maxContext ?? options.maxContext);
   const session = await openSession(client, onNote);
-  const places = semaphore(options.samplesInFlight ?? 512);
+  const places = semaphore(512); // requests of sampling under way
   let models = 0;
   let samplingSessions = 0;
   let modelId = await createModel();

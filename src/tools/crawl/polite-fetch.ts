@@ -17,7 +17,6 @@ export interface PoliteOptions {
    * Read robots.txt first and respect it. A host whose robots.txt fails with 5xx is left alone, as the standard says.
    */
   robots?: boolean;
-  crawler?: string;
   now?: () => number;
 }
 
@@ -29,13 +28,13 @@ interface HostState {
 
 /** Wraps a fetcher so that no host is asked too much. */
 export function politeFetch(fetchPage: FetchPage, options: PoliteOptions = {}): FetchPage {
-  const { perHost = 4, intervalMs = 0, robots = false, crawler = crawlerName, now = steadyNow } = options;
+  const { perHost = 4, intervalMs = 0, robots = false, now = steadyNow } = options;
   const hosts = new Map<string, HostState>();
 
   async function rulesOf(origin: string, state: HostState, signal: AbortSignal): Promise<RobotsRules> {
     state.robots ??= fetchPage(`${origin}/robots.txt`, { signal }).then((page) => {
       if (page.status >= 500) return { isAllowed: () => false };
-      return parseRobots(page.status >= 400 ? "" : decodeText(page.body, page.contentType), crawler);
+      return parseRobots(page.status >= 400 ? "" : decodeText(page.body, page.contentType), crawlerName);
     });
     state.robots.catch(() => {
       state.robots = undefined;

@@ -24,8 +24,6 @@ export interface BubblewrapOptions {
   concurrency?: number;
   /** The interpreter, somewhere under /usr. */
   python?: string;
-  /** A delegated cgroup v2 folder for machines where this user may not make groups at the top. */
-  cgroupParent?: string;
 }
 
 /** Whether bubblewrap works here, and if not, why. */
@@ -52,7 +50,7 @@ export function bubblewrapSandbox(options: BubblewrapOptions = {}): Sandbox {
   const problem = bubblewrapProblem(options);
   if (problem) throw new CoaError("sandbox", problem);
   sweepOrphans();
-  const groups = controlGroups(undefined, options.cgroupParent);
+  const groups = controlGroups();
   const standard = withLimits(options.limits);
   const filter = systemCallFilter();
   const inGroup = new Map<OneShot, ControlGroup>();

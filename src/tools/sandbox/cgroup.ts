@@ -12,10 +12,10 @@ export interface GroupLimits {
 
 const prefix = "coa-sandbox-";
 
-/** Finds a place where groups can be made, or undefined. `parent` names a delegated cgroup v2 folder. */
-export function controlGroups(root = "/sys/fs/cgroup", parent?: string) {
+/** Finds a place where groups can be made, or undefined. */
+export function controlGroups(root = "/sys/fs/cgroup") {
   if (process.platform !== "linux") return undefined;
-  const folders = parent ? [parent] : placesIn(root);
+  const folders = placesIn(root);
   if (!folders) return undefined;
   const version = existsSync(join(folders[0] as string, "cgroup.controllers")) ? 2 : 1;
   try {

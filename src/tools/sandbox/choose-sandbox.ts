@@ -6,7 +6,7 @@
 import { checkOptions } from "../../base/work/check-options.ts";
 import { CoaError, UsageError } from "../../core/errors.ts";
 import type { Sandbox, SandboxLevel, SandboxLimits } from "../../core/sandbox.ts";
-import { type BubblewrapOptions, bubblewrapProblem, bubblewrapSandbox } from "./bubblewrap.ts";
+import { bubblewrapProblem, bubblewrapSandbox } from "./bubblewrap.ts";
 import { nsjailSandbox } from "./nsjail.ts";
 import { pyodideFolder, pyodideLevel, pyodideSandbox } from "./pyodide-launch.ts";
 
@@ -18,8 +18,6 @@ export interface ChooseSandboxOptions {
   isolation?: "trajectory" | "run";
   /** Sandboxes that are started ahead of time. */
   warm?: number;
-  /** @internal */
-  bubblewrap?: BubblewrapOptions;
   /** Environment variables. Default: those of the process. */
   environment?: Record<string, string | undefined>;
 }
@@ -36,7 +34,7 @@ export function chooseSandbox(options: ChooseSandboxOptions = {}): Sandbox {
     if (!nsjail) throw new UsageError("the nsjail sandbox needs to know where nsjail is: set COA_NSJAIL");
     return nsjailSandbox({ path: nsjail, limits });
   }
-  if (kind === "bubblewrap") return bubblewrapSandbox({ limits, warm, ...options.bubblewrap });
+  if (kind === "bubblewrap") return bubblewrapSandbox({ limits, warm });
   const pyodide = () => pyodideSandbox({ limits, isolation, warm });
   return options.kind ? pyodide() : whenThere(pyodide);
 }

@@ -72,9 +72,9 @@ export function pyodideLaunch(mode: "make" | "load" | "plain", memoryMb: number)
 }
 
 /** Starts one child that holds Python and waits for programs. */
-export async function startPyodide(options: { memoryMb: number; cacheFolder?: string }): Promise<PyodideChild> {
-  const inheritedFile = await pyodideSnapshot(options.cacheFolder);
-  const { command, args } = pyodideLaunch(inheritedFile ? "load" : "plain", options.memoryMb);
+export async function startPyodide({ memoryMb }: { memoryMb: number }): Promise<PyodideChild> {
+  const inheritedFile = await pyodideSnapshot();
+  const { command, args } = pyodideLaunch(inheritedFile ? "load" : "plain", memoryMb);
   return startLineChild({ command, args, inheritedFile });
 }
 
@@ -213,19 +213,9 @@ function caveatsOf(launch: Launch): string[] {
   return caveats;
 }
 
-export interface PyodideOptions extends LineSandboxOptions {
-  /** Where the start snapshot is kept; default: the user's cache folder. */
-  cacheFolder?: string;
-}
-
 /** Python's standard library and nothing else; about 1 ms per small run once warm. */
-export function pyodideSandbox(options: PyodideOptions = {}): WarmSandbox {
-  const { cacheFolder } = options;
-  return lineSandbox({
-    ...options,
-    level: pyodideLevel(),
-    start: (memoryMb) => startPyodide({ memoryMb, cacheFolder }),
-  });
+export function pyodideSandbox(options: LineSandboxOptions = {}): WarmSandbox {
+  return lineSandbox({ ...options, level: pyodideLevel(), start: (memoryMb) => startPyodide({ memoryMb }) });
 }
 
 /** How strong the Pyodide sandbox is on this machine. */
