@@ -19,6 +19,7 @@ import { readGguf, writeGguf } from "../src/engines/embedded/files/gguf-format.t
 import { readSafetensors, writeSafetensors } from "../src/engines/embedded/files/safetensors.ts";
 import { webProfile } from "../src/language/profiles.ts";
 import { validateSegments } from "../src/language/validate.ts";
+import { callsToRuns } from "../src/record/calls-to-runs.ts";
 import { decodeOtlp, decodeOtlpLogs } from "../src/record/collector/otlp-protobuf.ts";
 import { importFiles } from "../src/record/import-file.ts";
 import { readAnswer } from "../src/record/read-answer.ts";
@@ -86,6 +87,15 @@ describe("recordings", () => {
       );
     });
   }
+
+  it("are put together in time that grows with texts that repeat themselves", async () => {
+    const call = (id: string, content: string) => ({
+      ...{ id, startedAt: 0, endedAt: 0, messages: [{ role: "user" as const, content }], tools: [], toolCalls: [] },
+      ...{ text: content, promptTokens: 1, completionTokens: 1, outcome: "complete" as const },
+    });
+    for (const piece of ["word ", "so? ", "\n", "thought:\n", "<tool "])
+      await grows(piece, (count) => callsToRuns([call("a", piece.repeat(count)), call("b", "x")], "wire"), 10_000);
+  });
 
   it("come as spans and logs of OTLP in time that grows with them", async () => {
     const message = (fill: (writer: ReturnType<typeof protoWriter>) => void) => {

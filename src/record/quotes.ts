@@ -6,6 +6,8 @@
 import { asObject, parseJson } from "../core/json-value.ts";
 
 const minLength = 25;
+/** What is quoted is known by its beginning: a line that repeats itself must not be compared with itself at each word. */
+const maxLength = 2_000;
 
 /** White space differs between what was said and how it is quoted. */
 export function squeeze(text: string): string {
@@ -16,7 +18,7 @@ export function squeeze(text: string): string {
 export function passagesOf(text: string): string[] {
   const found = new Set<string>();
   const add = (line: string) => {
-    const passage = squeeze(line.replace(/^\s*(?:[-*•#>]+|\d+[.)])\s+/, ""));
+    const passage = squeeze(line.replace(/^\s*(?:[-*•#>]+|\d+[.)])\s+/, "")).slice(0, maxLength);
     if (passage.length >= minLength) found.add(passage);
   };
   const walk = (value: unknown, level: number): void => {

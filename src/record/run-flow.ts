@@ -260,7 +260,9 @@ function sameQuestion(
   /** Without instructions of its own, an agent is told who it is around the one question of its prompt. */
   const told = new Map<Thread, string>();
   for (const root of roots) {
-    const [only, ...more] = systemOf(root.calls[0]!) === "" ? (question(root).match(/[^.:!?\n]{12,}\?/g) ?? []) : [];
+    if (systemOf(root.calls[0]!) !== "") continue;
+    const sentences = question(root).split(/(?<=\?)|[.:!\n]/);
+    const [only, ...more] = sentences.filter((one) => one.endsWith("?") && one.length > 12);
     if (only === undefined || more.length > 0) continue;
     addTo(holders, `only ${squeeze(only)}`, root);
     told.set(root, question(root).replace(only, ""));

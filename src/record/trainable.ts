@@ -122,11 +122,11 @@ export function looseAgents(agents: readonly TeamAgent[]): number {
 /** A step of an agent that calls tools by its words: read as an answer it would teach the protocol and not the work. */
 const protocolSteps = [
   // Headings of a call and of its input, however they are decorated.
-  /^[\s*#]*(?:thought|reasoning)[\s\d*]*:[\s\S]*?^[\s*#]*action(?: input)?[\s\d*]*:/im,
-  /^[\s*#]*(?:action|tool|tool name|function)[\s\d*]*:[^\n]*\n[\s*#]*(?:(?:action |tool )?input|arg(?:ument)?s|parameters)[\s\d*]*:/im,
+  /^[ \t*#]*(?:thought|reasoning)[ \t\d*]*:[\s\S]*?^[ \t*#]*action(?: input)?[ \t\d*]*:/im,
+  /^[ \t*#]*(?:action|tool|tool name|function)[ \t\d*]*:[^\n]*\n[ \t*#]*(?:(?:action |tool )?input|arg(?:ument)?s|parameters)[ \t\d*]*:/im,
   /^\s*Action:\s*\w+\s*[[({\n]/,
-  /\[\[ ## next_tool_name ## \]\]|\[TOOL_CALLS\]|✿FUNCTION✿|<\|python_tag\|>|<function=\w|^\s*(?:行动|动作|工具)(?:输入)?\s*[:：]/m,
-  /<(?:tool_call|function_call|invoke|tool|tool_name|tool_input|search|information|execute)\b[^>]*>|^\s*Thought:[\s\S]*<code>/,
+  /\[\[ ## next_tool_name ## \]\]|\[TOOL_CALLS\]|✿FUNCTION✿|<\|python_tag\|>|<function=\w|^[ \t]*(?:行动|动作|工具)(?:输入)?\s*[:：]/m,
+  /<(?:tool_call|function_call|invoke|tool|tool_name|tool_input|search|information|execute)\b[^>]{0,200}>|^\s*Thought:[\s\S]*<code>/,
   /^\s*(?:DISCUSSION|THOUGHT)\b[\s\S]*\n```\s*$/,
   // Nothing but a call.
   /^\s*(?:```(?:json)?\s*)?\{\s*"(?:tool|tool_name|action|function|function_call|tool_calls)"\s*:/,
