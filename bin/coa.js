@@ -7,7 +7,7 @@ if (major < 24) {
 }
 // Compiled code is kept between runs, so that commands start fast.
 import("node:module")
-  .then((module) => module.enableCompileCache())
+  .then((module) => module.enableCompileCache?.())
   // An installed package has dist/; a clone runs its sources.
   .then(() => import("../dist/cli/main.js"))
   .catch((error) => {

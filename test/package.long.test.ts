@@ -1,10 +1,14 @@
 /** The package as a stranger gets it: packed, installed into an empty folder, run there by the Node that is at hand. */
 import assert from "node:assert/strict";
-import { execFileSync, spawnSync } from "node:child_process";
+import { execFile, execFileSync, spawn, spawnSync } from "node:child_process";
 import { existsSync, globSync, mkdtempSync, rmSync, statSync, symlinkSync, writeFileSync } from "node:fs";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { createInterface } from "node:readline";
 import { after, before, describe, it } from "node:test";
+import { promisify } from "node:util";
 import manifest from "../package.json" with { type: "json" };
 
 const root = join(import.meta.dirname, "..");
@@ -118,6 +122,61 @@ describe("the packed package", () => {
     assert.match(asked.stdout, /"answer": ?"364"/, asked.stderr);
   });
 
+  it("asks, records a Node and a Python program, and serves, on Node 26, Node 24 and Bun", async (context) => {
+    const found = ["node_modules/node-*/bin/node", "node_modules/@oven/bun-*/bin/bun"].map((pattern) =>
+      globSync(pattern, { cwd: folder }).map((path) => join(folder, path)),
+    );
+    for (const [at, name] of ["Node 24", "Bun"].entries())
+      if (found[at]!.length === 0) context.diagnostic(`no ${name} for this platform: not tried`);
+    const question = "What is 12 times 30 plus 4?";
+    const model = await loopbackModel();
+    writeFileSync(join(folder, "app.mjs"), nodeProgram);
+    writeFileSync(join(folder, "app.py"), pythonProgram);
+    const programs = [[process.execPath, "app.mjs"], ...(hasPython() ? [["python3", "app.py"]] : [])];
+    try {
+      for (const runtime of [process.execPath, ...found.flat()]) {
+        const env = {
+          PATH: process.env["PATH"],
+          OPENAI_BASE_URL: model.url,
+          COA_HOME: mkdtempSync(join(folder, "home-")),
+        };
+        const run = async (...args: string[]) =>
+          (await promisify(execFile)(runtime, [bin, ...args], { cwd: folder, env })).stdout;
+        const asked = await run("ask", "--lab", "7", "--model", "afm-lab-2m", question, "--json");
+        assert.match(asked, /"answer": ?"364"/);
+        const recordings = join(env.COA_HOME, "recordings");
+        for (const program of programs)
+          assert.match(await run("record", "run", "--folder", recordings, "--", ...program), /four/);
+        const runs = JSON.parse(await run("show", recordings, "--json")) as { question: string; answer: string }[];
+        assert.deepEqual(
+          runs.map((one) => [one.question, one.answer]),
+          programs.map(() => ["What is 2 + 2?", "four"]),
+        );
+        const server = spawn(runtime, [bin, "serve", "--lab", "7", "--model", "afm-lab-2m", "--port", "0"], {
+          cwd: folder,
+          env,
+          stdio: ["ignore", "pipe", "pipe"],
+        });
+        const ended = new Promise((resolve) => server.once("exit", resolve));
+        try {
+          const body = JSON.stringify({ model: "afm-lab-2m", messages: [{ role: "user", content: question }] });
+          const reply = await fetch(`${await readyAt(server)}/v1/chat/completions`, {
+            method: "POST",
+            headers: { "content-type": "application/json" },
+            body,
+          });
+          const { choices } = (await reply.json()) as { choices: { message: { content: string } }[] };
+          assert.equal(choices[0]?.message.content, "364", runtime);
+        } finally {
+          server.kill();
+          await ended;
+        }
+      }
+    } finally {
+      await model.close();
+    }
+  });
+
   it("tells an old Node in one sentence and exits 2", (context) => {
     const old = ["/usr/bin/node", "/usr/local/bin/node"].find((path) => existsSync(path) && major(path) < 24);
     if (!old) return context.skip("no old Node on this machine");
@@ -129,4 +188,56 @@ describe("the packed package", () => {
 
 function major(node: string): number {
   return Number(/v(\d+)/.exec(spawnSync(node, ["--version"], { encoding: "utf8" }).stdout)?.[1]);
+}
+
+/** A chat server on loopback that answers every request alike. */
+async function loopbackModel(): Promise<{ url: string; close(): Promise<unknown> }> {
+  const message = { role: "assistant", content: "four" };
+  const usage = { prompt_tokens: 9, completion_tokens: 1, total_tokens: 10 };
+  const reply = {
+    id: "1",
+    object: "chat.completion",
+    model: "m",
+    choices: [{ index: 0, finish_reason: "stop", message }],
+    usage,
+  };
+  const server = createServer((request, response) => {
+    request.resume().on("end", () => {
+      response.setHeader("content-type", "application/json");
+      response.end(JSON.stringify(reply));
+    });
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const close = () => new Promise((resolve) => server.close(resolve).closeAllConnections());
+  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`, close };
+}
+
+const request = '{ "model": "m", "messages": [{ "role": "user", "content": "What is 2 + 2?" }] }';
+const nodeProgram = `const url = process.env.OPENAI_BASE_URL + "/chat/completions";
+const headers = { "content-type": "application/json", authorization: "Bearer k" };
+const reply = await fetch(url, { method: "POST", headers, body: JSON.stringify(${request}) });
+console.log((await reply.json()).choices[0].message.content);
+`;
+const pythonProgram = `import json, os, urllib.request
+headers = {"content-type": "application/json", "authorization": "Bearer k"}
+url = os.environ["OPENAI_BASE_URL"] + "/chat/completions"
+request = urllib.request.Request(url, json.dumps(${request}).encode(), headers)
+print(json.load(urllib.request.urlopen(request))["choices"][0]["message"]["content"])
+`;
+
+function hasPython(): boolean {
+  return spawnSync("python3", ["--version"]).status === 0;
+}
+
+/** The address that a server prints when it is ready. */
+function readyAt(server: ReturnType<typeof spawn>): Promise<string> {
+  return new Promise((resolve, reject) => {
+    let printed = "";
+    for (const stream of [server.stdout!, server.stderr!])
+      createInterface({ input: stream }).on("line", (line) => {
+        printed += `${line}\n`;
+        if (line.startsWith("ready ")) resolve(line.slice(6));
+      });
+    server.once("exit", () => reject(new Error(`the server ended: ${printed}`)));
+  });
 }
