@@ -79,7 +79,8 @@ function refusal(profile: Profile, state: ChainState, segment: Segment): string 
     return "format error: the answer is empty. Write the answer itself.";
   }
   const place = state.last === null ? "at the start" : `after ${state.last}`;
-  const gate = state.gate ? ` because of the ${judgedBy(profile, state.gate.tag)} given there` : "";
+  const judged = state.gate && tagSpec(profile, state.gate.tag)?.body.kind === "score" ? "score" : "rating";
+  const gate = state.gate ? ` because of the ${judged} given there` : "";
   return `format error: ${segment.tag} is not allowed ${place}${gate}. ${whatNext(profile, state)}`;
 }
 
@@ -100,8 +101,4 @@ export function whatNext(profile: Profile, state: ChainState): string {
   const preceded = names.length > 1 ? "each preceded by" : "preceded by";
   const needed = names.some((name) => !direct.includes(name));
   return `Allowed next: ${names.join(", ")}${needed ? ` (${preceded} a ${profile.think})` : ""}.`;
-}
-
-function judgedBy(profile: Profile, tag: string): string {
-  return tagSpec(profile, tag)?.body.kind === "score" ? "score" : "rating";
 }

@@ -126,7 +126,7 @@ export function writeTag(
   origin: SegmentOrigin = {},
 ): void {
   const { profile, step } = draft;
-  const canThink = tag.think === "required" || hasThoughts(draft);
+  const canThink = tag.think === "required" || draft.thoughts.length > 0 || draft.weakThoughts.length > 0;
   if (tag.think !== "forbidden" && canThink) {
     const thoughts = takeThoughts(draft);
     if (thoughts.length === 0 && !draft.state.thought) countFilledThought(draft, tag);
@@ -156,10 +156,6 @@ export function writeThoughts(draft: ChainDraft): void {
 export interface SegmentOrigin {
   step?: string | undefined;
   filled?: true;
-}
-
-function hasThoughts({ thoughts, weakThoughts }: ChainDraft): boolean {
-  return thoughts.length > 0 || weakThoughts.length > 0;
 }
 
 function countFilledThought(draft: ChainDraft, tag: TagSpec): void {

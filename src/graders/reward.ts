@@ -38,7 +38,11 @@ export function outcomeReward(grader: Grader, options: RewardOptions = {}): Rewa
     }
     if (verdict.correct === null) return { ...verdict, reward: null, excluded: "unjudged" };
     let reward = verdict.correct ? 1 : 0;
-    if (format && !inForm(trajectory, format)) reward = 0;
+    const inForm =
+      format?.rule === "strict"
+        ? validateSegments(format.profile, trajectory.segments).length === 0
+        : !format || inReferenceForm(trajectoryText(trajectory.segments));
+    if (!inForm) reward = 0;
     if (overlong && how !== "filter") reward += overlongPenalty(trajectory.usage.completionTokens, overlong.tokens);
     return { ...verdict, reward };
   };
@@ -54,11 +58,6 @@ export function overlongPenalty(tokens: number, limit: number): number {
 function wasCut(trajectory: Trajectory, limit: number): boolean {
   if (trajectory.answer !== null && trajectory.ending.reason === "answered") return false;
   return trajectory.ending.reason === "limit" || trajectory.usage.completionTokens >= limit;
-}
-
-function inForm(trajectory: Trajectory, format: NonNullable<RewardOptions["format"]>): boolean {
-  if (format.rule === "strict") return validateSegments(format.profile, trajectory.segments).length === 0;
-  return inReferenceForm(trajectoryText(trajectory.segments));
 }
 
 /**

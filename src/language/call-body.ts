@@ -149,7 +149,8 @@ function* guesses(spec: TagSpec, schema: JsonSchema, body: string): Generator<un
     yield inputs;
     yield inputs.map(withoutNulls); // "nothing" is often written as null where the field may only be left out
   }
-  if (spec.body.kind === "urls" || wantsUrls(schema)) {
+  const urls = Object.keys(schema.properties ?? {}).some((name) => /^urls?$/i.test(name));
+  if (spec.body.kind === "urls" || urls) {
     const urls = readUrls(body);
     const list = propertyOf(schema, "array");
     const single = propertyOf(schema, "string");
@@ -177,10 +178,6 @@ function withoutNulls(value: unknown): unknown {
 function adapt(schema: JsonSchema, json: unknown): unknown {
   const list = propertyOf(schema, "array");
   return Array.isArray(json) && list ? { [list]: json } : json;
-}
-
-function wantsUrls(schema: JsonSchema): boolean {
-  return Object.keys(schema.properties ?? {}).some((name) => /^urls?$/i.test(name));
 }
 
 /** The property a bare body is meant for: the first required one of that type, else the first of that type. */

@@ -31,7 +31,7 @@ export function systemPrompt(profile: Profile, tools: readonly Pick<Tool, "name"
     roles.map((line) => `- ${line}`).join("\n"),
     "Order:",
     [
-      startLine(profile),
+      `Begin with ${names(profile.start)}.`,
       ...profile.tags.filter((tag) => tag.next.length > 0).map((tag) => orderLine(profile, tag)),
       ...sideBySide(profile),
       ...profile.gates.map(gateLine),
@@ -45,10 +45,6 @@ export function systemPrompt(profile: Profile, tools: readonly Pick<Tool, "name"
       ...profile.advice,
     ].join(" "),
   ].join("\n\n");
-}
-
-function startLine(profile: Profile): string {
-  return `Begin with ${names(profile.start)}.`;
 }
 
 function orderLine(profile: Profile, tag: TagSpec): string {

@@ -6,7 +6,6 @@ import { fingerprint } from "../core/fingerprint.ts";
 import { asObject, parseJson } from "../core/json-value.ts";
 import { type CallFlow, isApart } from "./call-flow.ts";
 import type { Thread } from "./call-threads.ts";
-import type { RecordedCall } from "./recorded-call.ts";
 
 interface Again {
   /** The run that each first agent began, with all of its threads. */
@@ -22,7 +21,9 @@ export function joinTries({ families, flow, join, doubt }: Again): void {
   const sizeOf = (root: Thread) => families.get(root)!.length;
   const isBare = (root: Thread) =>
     sizeOf(root) === 1 && root.calls.length === 1 && root.calls[0]!.toolCalls.length === 0;
-  for (const group of Map.groupBy(families.keys(), (root) => requestOf(root.calls[0]!)).values()) {
+  for (const group of Map.groupBy(families.keys(), ({ calls: [first] }) =>
+    fingerprint(JSON.stringify([first!.scope, first!.messages, first!.tools])),
+  ).values()) {
     if (group.length < 2) continue;
     const wentOn = group.some((root) => sizeOf(root) > 1);
     const byLast = new Map(group.map((root) => [root.calls.at(-1)!.id, root]));
@@ -55,8 +56,4 @@ function isUnusable({ calls }: Thread, next: Thread): boolean {
 /** The calls shortly before a thread in the flow of the program, nearest first. */
 function past({ calls }: Thread, flow: CallFlow): string[] {
   return Iterator.from(flow(calls[0]!)).take(50).toArray();
-}
-
-function requestOf({ messages, tools, scope }: RecordedCall): string {
-  return fingerprint(JSON.stringify([scope, messages, tools]));
 }

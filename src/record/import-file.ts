@@ -111,7 +111,7 @@ async function formatOf(file: string, memoryBytes: number): Promise<ImportFormat
 
 /** Runs of records that stand for themselves. */
 async function* runsAlone(file: string, format: ImportFormat, memoryBytes: number): AsyncGenerator<TeamRun> {
-  const name = nameOf(file);
+  const name = basename(file).replace(/\.jsonl?(?:\.gz)?$/, "");
   let before: unknown;
   let number = 0;
   const runsOf = (record: unknown, id: string): TeamRun[] => {
@@ -129,10 +129,6 @@ async function* runsAlone(file: string, format: ImportFormat, memoryBytes: numbe
     number++;
   }
   if (number > 0) yield* runsOf(before, number === 1 ? name : `${name}-${number}`);
-}
-
-function nameOf(file: string): string {
-  return basename(file).replace(/\.jsonl?(?:\.gz)?$/, "");
 }
 
 /**

@@ -234,7 +234,8 @@ export function chainService(
             if (event.type !== "chain-end") for (const served of chain.project(event)) tell(served);
           };
           const ran = await runChain(request.task, { ...chain.options, onEvent });
-          const trajectory = owned(ran, request);
+          const { owner } = request;
+          const trajectory = owner === "anyone" ? ran : { ...ran, owner };
           const ended = await options.finish?.(trajectory, request, { profile, signal });
           for (const event of wayOf(ended?.served)) tell(event);
           const shown = inForm(ended?.served ?? trajectory, request.schema);
@@ -269,11 +270,6 @@ function* wayOf({ served }: Trajectory = {} as Trajectory): Generator<ServedEven
   yield { type: "role-start", role: "escalation" };
   yield { type: "role-delta", text: `${via === "old" ? "answered by the old system" : "the old system is down, answered by the model"}: ${reason}` }; // biome-ignore format: one sentence
   yield { type: "role-end" };
-}
-
-/** The chain with the caller who may have it deleted. */
-function owned(trajectory: Trajectory, { owner }: ChainRequest): Trajectory {
-  return owner === "anyone" ? trajectory : { ...trajectory, owner };
 }
 
 /** The answer as bare JSON; one that does not follow the schema even after it was refused once has failed. */

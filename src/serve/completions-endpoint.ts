@@ -86,7 +86,12 @@ async function tellCompletion(
   const piece = (text: string, ids: readonly number[] = [], logprobs: readonly number[] = []): unknown[] => {
     const tokens: ReplyTokens = {
       ...(promptIds && { ids, ...(first && { promptIds }) }),
-      ...(tokenizer && { logprobs: { texts: ids.map((token) => tokenText(tokenizer, token)), values: logprobs } }),
+      ...(tokenizer && {
+        logprobs: {
+          texts: ids.map((token) => new TextDecoder().decode(tokenizer.tokenBytes(token))),
+          values: logprobs,
+        },
+      }),
     };
     first = false;
     return writer.add({ type: "text", text, tokens });
@@ -124,8 +129,4 @@ function promptTokens(prompt: unknown, tokenizer: Tokenizer): number[] {
     });
   }
   return one as number[];
-}
-
-function tokenText(tokenizer: Tokenizer, token: number): string {
-  return new TextDecoder().decode(tokenizer.tokenBytes(token));
 }

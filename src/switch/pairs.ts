@@ -81,7 +81,9 @@ export async function agreementPair(
   const agrees = await saysTheSame(task, chain.answer, team.answer, grader);
   return {
     taskId: task.id,
-    group: groupOf(task),
+    group: task.world
+      ? `world ${task.world.seed}.${task.world.variant}`
+      : (task.documents?.[0] ?? task.session ?? task.id),
     ...(task.family !== undefined && { family: task.family }),
     kind: kindOf(chain),
     features: chainFeatures(profile, chain),
@@ -123,11 +125,6 @@ async function saysTheSame(task: Task, answer: string | null, other: string | nu
   if (answer.trim() === other.trim()) return true;
   if (task.kind === "code") return false;
   return (await grader({ ...task, answers: [other] }, answer)).correct === true;
-}
-
-function groupOf({ id, session, world, documents }: Task): string {
-  if (world) return `world ${world.seed}.${world.variant}`;
-  return documents?.[0] ?? session ?? id;
 }
 
 function costOf({ billedTokens, computedTokens, costUsd }: Usage): MeanCost {

@@ -212,15 +212,12 @@ export async function saveTokenizer(
   await writeJson(join(folder, "tokenizer_config.json"), completed);
   const generation = join(folder, "generation_config.json");
   if (ids.endOfTurn.length === 0 || (await readJsonIfThere(generation))) return;
-  const pad = ids.specialTokens.get(textOf(config["pad_token"]) ?? "");
+  const named = config["pad_token"] as string | { content?: string } | null | undefined;
+  const pad = ids.specialTokens.get((typeof named === "string" ? named : named?.content) ?? "");
   await writeJson(generation, {
     eos_token_id: ids.endOfTurn.length === 1 ? ids.endOfTurn[0] : [...ids.endOfTurn],
     ...(pad === undefined ? {} : { pad_token_id: pad }),
   });
-}
-
-function textOf(token: unknown): string | undefined {
-  return typeof token === "string" ? token : (token as { content?: string } | null | undefined)?.content;
 }
 
 async function writeJson(path: string, value: unknown): Promise<void> {

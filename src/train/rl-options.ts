@@ -106,7 +106,7 @@ export function rlSetup(options: RlOptions) {
     schedule: { ...defaultSchedule, decay: "constant" as const, ...options.schedule },
     keep: { checkpointEvery: 5, models: 0, ...defined(keep) },
     tasks: typeof tasks === "function" ? tasks : drawnFrom(tasks, seed),
-    dataFingerprint: typeof tasks === "function" ? "" : fingerprintOf(tasks),
+    dataFingerprint: typeof tasks === "function" ? "" : fingerprint(JSON.stringify(tasks.map(({ id }) => id))),
   };
 }
 
@@ -139,10 +139,6 @@ function drawnFrom(tasks: readonly Task[], seed: number): Exclude<RlOptions["tas
     const random = seededRandom(seed, "tasks", step, round);
     return Array.from({ length: count }, () => random.pick(tasks));
   };
-}
-
-function fingerprintOf(tasks: readonly Task[]): string {
-  return fingerprint(JSON.stringify(tasks.map(({ id }) => id)));
 }
 
 /** Groups in flight; 0 where every step waits for its own. */

@@ -77,7 +77,9 @@ async function loop(setup: RlSetup, folder: RunFolder<Memory>, source: RolloutSo
   const { engine, steps, schedule, keep, collect, signal } = setup;
   const memory: Memory = folder.checkpoint?.memory ?? { rollouts: 0, updates: 0, rewards: [], entropies: [] };
   const rolloutFigures = await folder.stepFile<RolloutLine>("rollout-figures.jsonl");
-  const keptSteps = lastSteps(steps, keep.models);
+  // The last share of a run: at least one step of any share.
+  const kept = keep.models > 0 ? Math.max(1, Math.round(steps * keep.models)) : 0;
+  const keptSteps = Array.from({ length: kept }, (_, at) => steps - kept + at + 1);
   const modelOf = (step: number) => join(folder.path, "models", `step-${String(step).padStart(5, "0")}`);
   let { version } = await engine.publish();
   const save = (step: number) => folder.save(step, engine, { ...memory, pool: source.state?.() });
@@ -144,12 +146,6 @@ async function loop(setup: RlSetup, folder: RunFolder<Memory>, source: RolloutSo
     dataFingerprint: setup.dataFingerprint,
     damaged: folder.damaged,
   };
-}
-
-/** The numbers of the steps that make up the last share of a run: at least one of any share. */
-function lastSteps(steps: number, share: number): number[] {
-  const count = share > 0 ? Math.max(1, Math.round(steps * share)) : 0;
-  return Array.from({ length: count }, (_, at) => steps - count + at + 1);
 }
 
 /** Steps whose mean is compared with that of others. */

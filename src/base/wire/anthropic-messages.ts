@@ -31,7 +31,9 @@ function readBlocks(blocks: readonly Json[]) {
   const read = { ...nothingSaid(), sealed: false };
   for (const block of blocks) {
     const type = asText(block["type"]);
-    const call = { id: asText(block["id"]), name: asText(block["name"]), arguments: inputText(block["input"]) };
+    const input = block["input"] ?? {};
+    const written = typeof input === "string" ? input : JSON.stringify(input);
+    const call = { id: asText(block["id"]), name: asText(block["name"]), arguments: written };
     if (type === "text") read.text += asText(block["text"]);
     else if (type === "thinking") read.reasoning += asText(block["thinking"]);
     else if (type === "tool_use") read.toolCalls.push(call);
@@ -44,10 +46,6 @@ function readBlocks(blocks: readonly Json[]) {
     }
   }
   return read;
-}
-
-function inputText(input: unknown): string {
-  return typeof input === "string" ? input : JSON.stringify(input ?? {});
 }
 
 /** Results of server tools: searches have titles, addresses and encrypted pages, of which the first two are kept. */

@@ -33,7 +33,14 @@ export const openaiCompletions: WireApi = {
     const choice = (text: string, finish: string | null, tokens: ReplyTokens = {}): Json => ({
       index: 0,
       text,
-      logprobs: tokens.logprobs ? writeLogprobs(tokens.logprobs) : null,
+      logprobs: tokens.logprobs
+        ? {
+            tokens: tokens.logprobs.texts,
+            token_logprobs: tokens.logprobs.values,
+            top_logprobs: null,
+            text_offset: null,
+          }
+        : null,
       finish_reason: finish,
       ...defined({ token_ids: tokens.ids, prompt_token_ids: tokens.promptIds }),
     });
@@ -65,7 +72,3 @@ export const openaiCompletions: WireApi = {
   limitReply: (body, maxTokens) => ({ ...body, max_tokens: maxTokens }),
   askUsage: openaiChat.askUsage,
 };
-
-function writeLogprobs({ texts, values }: NonNullable<ReplyTokens["logprobs"]>): Json {
-  return { tokens: texts, token_logprobs: values, top_logprobs: null, text_offset: null };
-}

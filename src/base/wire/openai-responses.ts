@@ -50,7 +50,7 @@ function addResponsesItem(messages: Message[], item: Json): void {
       const output = item["output"];
       messages.push({
         role: "tool",
-        content: Array.isArray(output) ? partsText(output) : asText(output),
+        content: Array.isArray(output) ? contentText(output) || (outputText(output) ?? "") : asText(output),
         toolCallId: asString(item["call_id"]) ?? "",
       });
       return;
@@ -87,10 +87,6 @@ function readCallItem(item: Json) {
     name: asString(item["name"]) ?? type.replace(/_call$/, ""),
     arguments: asText(item["arguments"] ?? item["input"] ?? item["action"] ?? item["operation"]),
   };
-}
-
-function partsText(parts: readonly unknown[]): string {
-  return contentText(parts) || (outputText(parts) ?? "");
 }
 
 function reasoningText(item: Json): string {

@@ -54,7 +54,8 @@ export default defineCommand({
     const { files, unreadable } = await distillInputs(positionals, `${values.out}-imported.jsonl`);
     for (const { file, reason } of unreadable) out.note(`not a trace: ${file}: ${reason}`);
     const found = chain.profile === undefined ? await profileOf(files) : undefined;
-    const profile = withLayout(found?.profile ?? (await chooseProfile(chain.profile!)), how.layout);
+    const chosen = found?.profile ?? (await chooseProfile(chain.profile!));
+    const profile = how.layout === undefined ? chosen : { ...chosen, style: { ...chosen.style, layout: how.layout } };
     if (found?.derived) out.note(`profile made from the recording: ${profile.tags.map((tag) => tag.name).join(", ")}`);
     // Chains of ours may carry a reward; recordings carry nothing to grade by.
     const ask =
@@ -103,10 +104,6 @@ export default defineCommand({
     };
   },
 });
-
-function withLayout(profile: Profile, layout: "compact" | "paper" | undefined): Profile {
-  return layout === undefined ? profile : { ...profile, style: { ...profile.style, layout } };
-}
 
 /** The questions of evaluation sets: any JSONL whose lines have a `question`. */
 export async function readQuestions(files: readonly string[] = []): Promise<string[]> {

@@ -57,7 +57,10 @@ export function groupChatCalls(items: readonly unknown[]): { agents: TeamAgent[]
     const failed = tool && /^\s*exitcode: [1-9]/.test(next!.text) ? { error: move.results.join("\n") } : {};
     calls.push({
       agentId: agent.id,
-      messages: seen.map((one) => (one.name === name ? ownMessage(one.message) : one.message)),
+      // What an agent said itself is its own turn; the task stays the user's.
+      messages: seen.map(({ name: by, message }) =>
+        by === name && message.name !== undefined ? { ...message, role: "assistant" as const } : message,
+      ),
       tools: [],
       text: tool ? move.said : text,
       toolCalls: tool ? [{ ...tool, result: move.results.join("\n"), ...failed }] : [],
@@ -72,11 +75,6 @@ export function groupChatCalls(items: readonly unknown[]): { agents: TeamAgent[]
     at++;
   }
   return { agents, calls };
-}
-
-/** What an agent said itself is its own turn; the task stays the user's. */
-function ownMessage(message: Message): Message {
-  return message.name === undefined ? message : { ...message, role: "assistant" };
 }
 
 /** The answer that a last message marks: `\boxed{…}`, `SOLUTION_FOUND: …`, `FINAL ANSWER: …`. */

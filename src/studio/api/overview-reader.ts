@@ -108,7 +108,7 @@ export function lineageOf(
       done,
       total,
       updatedAt,
-      href: addressOf(column, path),
+      href: column === "runs" ? "/runs" : screens[column] + encodeURIComponent(path.toWellFormed()),
       problem,
     });
   }
@@ -147,10 +147,6 @@ const screens = {
   training: "/training/",
   evaluation: "/evaluations?folder=",
 };
-
-function addressOf(column: LineageNode["column"], path: string): string {
-  return column === "runs" ? "/runs" : screens[column] + encodeURIComponent(path.toWellFormed());
-}
 
 /** Whether an input lies in the folder (or is the file) of a node. */
 function holds(root: string, id: string, path: string | undefined): boolean {

@@ -4,7 +4,8 @@
 export function decodeText(bytes: Uint8Array, contentType = ""): string {
   const marked = byteOrderMark(bytes);
   if (marked) return new TextDecoder(marked).decode(bytes);
-  const declared = charsetOf(contentType) ?? declaredInside(bytes);
+  const header = /charset\s*=\s*["']?\s*([^\s"';>]+)/i.exec(contentType)?.[1];
+  const declared = header ?? declaredInside(bytes);
   const decoder = declared === undefined ? undefined : decoderFor(declared);
   if (decoder) return decoder.decode(bytes);
   try {
@@ -22,10 +23,6 @@ function byteOrderMark(bytes: Uint8Array): string | undefined {
   if (bytes[0] === 0xff && bytes[1] === 0xfe) return "utf-16le";
   if (bytes[0] === 0xfe && bytes[1] === 0xff) return "utf-16be";
   return undefined;
-}
-
-function charsetOf(text: string): string | undefined {
-  return /charset\s*=\s*["']?\s*([^\s"';>]+)/i.exec(text)?.[1];
 }
 
 /** The charset in a meta tag or an XML declaration near the start. */

@@ -42,16 +42,13 @@ export function checkUrl(policy: HostPolicy, text: string): { url: URL } | { ref
   if (!url) return { refusal: `not an address: ${text.slice(0, 200)}` };
   if (url.protocol !== "http:" && url.protocol !== "https:")
     return { refusal: `only http and https can be read, not ${url.protocol}` };
-  const refusal = hostRefusal(policy, url.hostname, portOf(url));
+  const port = url.port || (url.protocol === "https:" ? "443" : "80");
+  const refusal = hostRefusal(policy, url.hostname, port);
   if (refusal) return { refusal };
   url.username = "";
   url.password = "";
   url.hash = "";
   return { url };
-}
-
-function portOf(url: URL): string {
-  return url.port || (url.protocol === "https:" ? "443" : "80");
 }
 
 function bareHost(hostname: string): string {

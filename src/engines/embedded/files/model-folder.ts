@@ -135,7 +135,8 @@ export async function saveModelFolder(
   checkParameters(model.config, model.parameters, `the model to be written to ${folder}`);
   const from = options.companionsFrom === undefined ? undefined : await currentFolder(options.companionsFrom);
   const type = options.type ?? (from === undefined ? "f32" : await storedType(from));
-  const companions = from === undefined ? [] : await companionsOf(from);
+  const beside = from === undefined ? [] : await readdir(from);
+  const companions = beside.filter((name) => companionFiles.has(name));
   await writeFolder(folder, async (temporary) => {
     for (const name of companions) await copyFile(join(from!, name), join(temporary, name));
     await options.writeMore?.(temporary);
@@ -200,10 +201,6 @@ async function writeWeights(
     }
   }
   await writeJson(join(folder, indexFile), { metadata: { total_size: total }, weight_map: weightMap });
-}
-
-async function companionsOf(folder: string): Promise<string[]> {
-  return (await readdir(folder)).filter((name) => companionFiles.has(name));
 }
 
 async function writeJson(path: string, value: unknown): Promise<void> {

@@ -36,7 +36,9 @@ export function layOutBatches(
   factors: readonly Float32Array[],
   { maxTokens, everyLogprob }: LayOutOptions,
 ): LaidOutBatch[] {
-  const scored = examples.map(({ input }, number) => (everyLogprob ? all(input.length) : taught(factors[number]!)));
+  const scored = examples.map(({ input }, number) =>
+    all(input.length).filter((position) => everyLogprob || factors[number]![position] !== 0),
+  );
   const used = scored.flatMap((positions, number) => (positions.length > 0 ? [number] : []));
   const planned = used.map((number): PlannedExample => {
     const positions = scored[number]!;
@@ -112,11 +114,6 @@ function layOut(
 
 function all(length: number): Int32Array {
   return Int32Array.from({ length }, (_, index) => index);
-}
-
-/** The positions whose target has a weight. */
-function taught(factors: Float32Array): Int32Array {
-  return all(factors.length).filter((position) => factors[position] !== 0);
 }
 
 /** What the planner knows of an example. */

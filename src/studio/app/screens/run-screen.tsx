@@ -300,7 +300,7 @@ function Bar(props: { step: StepView; axis: Axis; selected: boolean; leftOut: bo
 }
 
 function Ticks({ axis }: { axis: Axis }) {
-  const shown = axis.at ? (axis.length < 10 ? shortTime : duration) : count;
+  const shown = axis.at ? (axis.length < 10 ? (ms: number) => `${Number(ms.toFixed(1))} ms` : duration) : count;
   const at = axisSteps(axis.length, 6).filter((value) => value <= axis.length);
   return (
     <div class="ticks soft tiny" aria-hidden="true">
@@ -312,9 +312,4 @@ function Ticks({ axis }: { axis: Axis }) {
       ))}
     </div>
   );
-}
-
-/** Milliseconds of a run that took a few of them. */
-function shortTime(ms: number): string {
-  return `${Number(ms.toFixed(1))} ms`;
 }
