@@ -25,14 +25,8 @@ const columns = [
 /** Kinds whose lines hold runs, chains or examples; of all others only the file itself is known. */
 const indexedKinds = new Set<string>(["runs", "chains", "rollouts", "examples"] satisfies FileKind[]);
 
-export interface FileCataloguer {
-  /** Reads what is new; false where nothing was. `onChunk` is told after each chunk how far it is. */
-  update(file: SeenFile, onChunk?: (file: FileRow) => void): boolean;
-  forget(path: string): void;
-}
-
 /** Prepares the statements over an open database. */
-export function fileCataloguer(database: DatabaseSync): FileCataloguer {
+export function fileCataloguer(database: DatabaseSync) {
   const known = database.prepare("SELECT * FROM file WHERE path = ?");
   const insertFile = database.prepare(
     "INSERT INTO file (path, kind, size, mtime, head, indexed, lines, bad) VALUES (?, 'other', 0, 0, ?, 0, 0, 0)",
@@ -110,7 +104,8 @@ export function fileCataloguer(database: DatabaseSync): FileCataloguer {
 
   return {
     forget,
-    update(seen, onChunk) {
+    /** Reads what is new; false where nothing was. `onChunk` is told after each chunk how far it is. */
+    update(seen: SeenFile, onChunk?: (file: FileRow) => void): boolean {
       let row = known.get(seen.path) as unknown as FileRow | undefined;
       if (row && row.size === seen.size && row.mtime === seen.mtime) return false;
       const handle = openSync(seen.path, "r");

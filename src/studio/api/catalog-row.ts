@@ -1,6 +1,7 @@
 /** One run or chain as a row of the index: what lists show, facets count and search looks through. */
 import type { FoundRecord } from "../../base/files/record-kind.ts";
 import { fingerprint } from "../../core/fingerprint.ts";
+import type { TeamStep } from "../../core/team-run.ts";
 import type { TrainingSequence } from "../../dataset/read-tokens.ts";
 
 /** What the index knows of a run or a chain. */
@@ -66,7 +67,7 @@ export function catalogRow(found: FoundRecord): CatalogRow {
       reward: around.reward ?? null,
       moves: run.steps.length,
       violations: run.completeness?.untrainable?.length ?? 0,
-      text: joined(runTexts(run.question, run.steps, run.answer)),
+      text: joined([run.question, ...run.steps.flatMap((step) => stepTexts(step)), run.answer]),
     };
   }
   const { chain } = found;
@@ -109,18 +110,10 @@ function exampleRow(example: TrainingSequence): CatalogRow {
   };
 }
 
-function* runTexts(question: unknown, steps: readonly unknown[], answer: unknown): Generator<unknown> {
-  yield question;
-  for (const step of steps as { text?: string; reasoning?: string; toolCalls?: Record<string, string>[] }[]) {
-    yield step?.reasoning;
-    yield step?.text;
-    for (const call of step?.toolCalls ?? []) {
-      yield call?.["name"];
-      yield call?.["arguments"];
-      yield call?.["result"];
-    }
-  }
-  yield answer;
+/** The words of a step; whatever is broken in it is left out. */
+function stepTexts(step?: Partial<TeamStep>): unknown[] {
+  const calls = (step?.toolCalls ?? []).flatMap((call) => [call?.name, call?.arguments, call?.result]);
+  return [step?.reasoning, step?.text, ...calls];
 }
 
 function joined(texts: Iterable<unknown>): string {

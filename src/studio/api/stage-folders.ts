@@ -4,17 +4,14 @@ import type { FileKind } from "../../base/files/record-kind.ts";
 import type { FileRow } from "./catalog-database.ts";
 import { NotFound, type Reader, type StudioContext } from "./reader.ts";
 
-/** The kind of file that makes a folder one of a stage: `outcomes` of a distillation, `metrics` of a training. */
-export type StageKind = FileKind;
-
-/** A folder with the file that makes it one of a stage; both paths are relative to what was opened. */
+/** A folder with the file that makes it one of a stage (`outcomes` of a distillation); both paths are relative to what was opened. */
 export interface StageFolder {
   folder: string;
   file: string;
   row: FileRow;
 }
 
-export function stageFolders({ catalog, root }: StudioContext, kind: StageKind): StageFolder[] {
+export function stageFolders({ catalog, root }: StudioContext, kind: FileKind): StageFolder[] {
   return catalog
     .files()
     .filter((row) => row.kind === kind)
@@ -25,7 +22,7 @@ export function stageFolders({ catalog, root }: StudioContext, kind: StageKind):
 export function askedFolder(
   query: URLSearchParams,
   context: StudioContext,
-  kind: StageKind,
+  kind: FileKind,
 ): StageFolder & { path: string } {
   const name = query.get("folder");
   const found = stageFolders(context, kind).find(({ folder }) => folder === name);
@@ -35,5 +32,5 @@ export function askedFolder(
 
 /** `GET /api/folders?kind=examples`. */
 export const readFolders: Reader = (query, context) => [
-  ...new Set(stageFolders(context, query.get("kind") as StageKind).map(({ folder }) => folder)),
+  ...new Set(stageFolders(context, query.get("kind") as FileKind).map(({ folder }) => folder)),
 ];

@@ -2,13 +2,14 @@
 import { join } from "node:path";
 import { workState } from "../../base/files/claim-folder.ts";
 import { readManifest } from "../../base/files/manifest.ts";
+import type { FileKind } from "../../base/files/record-kind.ts";
 import type { RolloutFigures } from "../../core/chain-marks.ts";
 import { parseJson } from "../../core/json-value.ts";
 import type { FileRow } from "./catalog-database.ts";
 import type { CatalogRow } from "./catalog-row.ts";
 import { readRange } from "./open-catalog.ts";
 import type { StudioContext } from "./reader.ts";
-import { askedFolder, type StageKind, stageFolders } from "./stage-folders.ts";
+import { askedFolder, stageFolders } from "./stage-folders.ts";
 
 /** `GET /api/trainings`, the one that was written to last at the end. */
 export const readTrainings = (_query: URLSearchParams, context: StudioContext) =>
@@ -43,7 +44,7 @@ const mostRollouts = 4_096;
 /** `GET /api/rollouts?folder=…&step=…`, or `&task=…` for one task through the steps. */
 export function readStepRollouts(query: URLSearchParams, context: StudioContext) {
   const { folder } = askedFolder(query, context, "metrics");
-  const beside = (kind: StageKind) => stageFolders(context, kind).find((one) => one.folder === folder);
+  const beside = (kind: FileKind) => stageFolders(context, kind).find((one) => one.folder === folder);
   const rollouts = beside("rollouts");
   if (!rollouts) return { groups: [], file: undefined, more: 0 };
   const task = query.get("task");

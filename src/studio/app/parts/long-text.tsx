@@ -39,24 +39,18 @@ interface Props {
   value: CutText;
   /** Where the rest is. */
   place?: TextPlace;
-  /** The whole text, where it is all here and only too long to be drawn. */
-  whole?: string;
   plain?: boolean;
 }
 
-export function LongText({ value, place, whole, plain }: Props) {
+export function LongText({ value, place, plain }: Props) {
   const [more, setMore] = useState("");
   const [problem, setProblem] = useState("");
   const shown = value.text + more;
-  const load = async () => {
-    try {
-      setMore(
-        more + (place ? await nextPart(place, shown.length) : whole!.slice(shown.length, shown.length + 100_000)),
-      );
-    } catch (error) {
-      setProblem((error as Error).message);
-    }
-  };
+  const load = (from: TextPlace) =>
+    nextPart(from, shown.length).then(
+      (part) => setMore(more + part),
+      (error: Error) => setProblem(error.message),
+    );
   const missing = value.length - shown.length;
   return (
     <>
@@ -70,7 +64,7 @@ export function LongText({ value, place, whole, plain }: Props) {
       {missing > 0 && (
         <p class="not-loaded small">
           {count(missing)} more characters are not loaded{" "}
-          {(place || whole !== undefined) && <Button text="load more" quiet onClick={() => void load()} />}
+          {place && <Button text="load more" quiet onClick={() => void load(place)} />}
           {problem}
         </p>
       )}
@@ -81,6 +75,26 @@ export function LongText({ value, place, whole, plain }: Props) {
 /** A model writes a space after each opening tag; the token view shows it, elsewhere it only shifts the first line. */
 function withoutFirstSpace(text: string): string {
   return text.replace(/^ (?=\S)/, "");
+}
+
+/** A question as a title with the answer below it; `none` says why there is no answer. */
+export function Asked(props: { question?: CutText; answer?: CutText | null; none: string; title: "h1" | "h2" }) {
+  const { question, answer, none, title: Title } = props;
+  return (
+    <>
+      <Title>{question ? <LongText value={question} plain /> : "A run without a question"}</Title>
+      <p class="answer">
+        <span class="soft">answer</span>{" "}
+        {answer ? (
+          <strong>
+            <LongText value={answer} plain />
+          </strong>
+        ) : (
+          <em>{none}</em>
+        )}
+      </p>
+    </>
+  );
 }
 
 /** The beginning of a text in one line, whatever it holds. */

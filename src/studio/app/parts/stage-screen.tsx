@@ -1,12 +1,11 @@
 /** A screen over the folders that a stage left: the data of the one that the address names, or of the first. */
 import type { ComponentChildren } from "preact";
-import type { StageKind } from "../../api/stage-folders.ts";
 import { type ResourceOptions, useResource } from "../server.ts";
 import { Missing, Nothing } from "./states.tsx";
 
 interface Props<T> {
   /** The kind of file that makes a folder one of the stage. */
-  kind: StageKind;
+  kind: string;
   /** What answers for one folder. */
   reader: string;
   named?: string;
@@ -37,6 +36,6 @@ export function StageScreen<T>({ kind, reader, named, what, command, does, live,
 }
 
 /** Folders with a file of a kind; undefined until they are known. */
-export function useFolders(kind: StageKind): readonly string[] | undefined {
+export function useFolders(kind: string): readonly string[] | undefined {
   return useResource<string[]>(`folders?kind=${kind}`, { live: ({ type }) => type === "idle" }).data;
 }

@@ -98,7 +98,7 @@ export function figureOf(name: FigureName, view: TokensView, first: Row, second:
   switch (name) {
     case "logprob": {
       const missing = "No log-probabilities were kept with this chain: choose a model to score it with.";
-      return one(name, view, logprobs, logprobSays(logprobs), missing);
+      return one(name, view, logprobs, meanSays("mean log-prob", logprobs), missing);
     }
     case "entropy": {
       const missing =
@@ -155,21 +155,13 @@ function subtract(a: number | null | undefined, b: number | null | undefined): n
   return a === null || a === undefined || b === null || b === undefined ? null : a - b;
 }
 
-function mean(values: Row): number | undefined {
-  const known = values?.filter((value) => value !== null) ?? [];
-  return known.length === 0 ? undefined : known.reduce((sum, value) => sum + value, 0) / known.length;
-}
-
+/** The mean of the values that are known, in words; nothing where none is. */
 function meanSays(what: string, values: Row, unit = ""): string {
-  const value = mean(values);
-  return value === undefined ? "" : `${what} ${decimal(value, 3)}${unit}`;
-}
-
-function logprobSays(values: Row): string {
-  const value = mean(values);
-  return value === undefined
-    ? ""
-    : `mean log-prob ${decimal(value, 3)} (a probability of ${percent(Math.exp(value), 1)})`;
+  const known = values?.filter((value) => value !== null) ?? [];
+  if (known.length === 0) return "";
+  const mean = known.reduce((sum, value) => sum + value, 0) / known.length;
+  const probability = what === "mean log-prob" ? ` (a probability of ${percent(Math.exp(mean), 1)})` : "";
+  return `${what} ${decimal(mean, 3)}${unit}${probability}`;
 }
 
 const oddSign = /[\u202a-\u202e\u2066-\u2069\u200e\u200f\u061c\u200b-\u200d\ufeff\u0000-\u0008\u000a-\u001f\u007f]/;

@@ -147,7 +147,7 @@ function PlaySide({ name, about, played }: ReturnType<typeof useSide>) {
                 <Chip text={typeof call.input === "string" ? call.input : (JSON.stringify(call.input) ?? "")} />
               </div>
             )}
-            <LongText value={{ text: text.slice(0, 8_000), length: text.length }} whole={text} />
+            <LongText value={{ text, length: text.length }} />
           </>
         )}
       />

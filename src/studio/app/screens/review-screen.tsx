@@ -11,7 +11,7 @@ import { stepKeys, useKeys } from "../keys.ts";
 import { Button } from "../parts/button.tsx";
 import { Chip } from "../parts/chip.tsx";
 import { QueryChoice } from "../parts/choice.tsx";
-import { LongText, wholeText } from "../parts/long-text.tsx";
+import { Asked, LongText, wholeText } from "../parts/long-text.tsx";
 import { SegmentRows } from "../parts/segment-list.tsx";
 import { cursor } from "../parts/selection.ts";
 import { Missing, Nothing, Problem } from "../parts/states.tsx";
@@ -191,17 +191,7 @@ function Shown({ shown }: { shown: ReviewedChain }) {
   const [word, hue] = verdict ? verdicts[verdict.verdict] : ["not decided"];
   return (
     <section class="review-chain">
-      <h2>{question ? <LongText value={question} plain /> : "A chain without a question"}</h2>
-      <p class="answer">
-        <span class="soft">answer</span>{" "}
-        {chain.answer ? (
-          <b>
-            <LongText value={chain.answer} plain />
-          </b>
-        ) : (
-          <em>none ({chain.ending.reason})</em>
-        )}
-      </p>
+      <Asked title="h2" question={question} answer={chain.answer} none={`none (${chain.ending.reason})`} />
       <div class="chips">
         <Chip text={word} hue={hue} />
         {changed && <Chip text="decided before, when it had other words" hue="amber" />}

@@ -14,7 +14,7 @@ import { Choice } from "../parts/choice.tsx";
 import { type Axis, axisOf } from "../parts/clock.ts";
 import { bend, useConnections } from "../parts/connections.ts";
 import { hueOf } from "../parts/hues.ts";
-import { LongText } from "../parts/long-text.tsx";
+import { Asked } from "../parts/long-text.tsx";
 import { RunFigures } from "../parts/run-figures.tsx";
 import { SegmentList } from "../parts/segment-list.tsx";
 import { select, selectedStep, selection } from "../parts/selection.ts";
@@ -175,21 +175,10 @@ function linesOf(chain: ChainView, gutter: HTMLElement): Line[] {
 function RunHead({ view }: { view: BesideView }) {
   const { run, chain, chains, places } = view;
   const question = run?.question ?? chain?.prompt.findLast(({ role }) => role === "user")?.text;
-  const answer = chain?.answer ?? run?.answer;
   const { family = chain?.family, ending } = run ?? chain ?? {};
   return (
     <header class="run-head">
-      <h1>{question ? <LongText value={question} plain /> : "A run without a question"}</h1>
-      <p class="answer">
-        <span class="soft">answer</span>{" "}
-        {answer ? (
-          <strong>
-            <LongText value={answer} plain />
-          </strong>
-        ) : (
-          <em>none</em>
-        )}
-      </p>
+      <Asked title="h1" question={question} answer={chain?.answer ?? run?.answer} none="none" />
       <div class="chips">
         {run && <Chip text={run.topology} title="How the agents share context" />}
         {run && <Chip text={`recorded by ${run.source}`} />}
