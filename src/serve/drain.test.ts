@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { adaHandler } from "../../test/fixtures/serve-server.ts";
+import { eventsOf } from "../base/http/server-events.ts";
 import { scriptedModel } from "../testing/index.ts";
 import { serve } from "./serve.ts";
 import { openServeStore } from "./store/open-store.ts";
@@ -79,6 +80,19 @@ describe("a server that stops", () => {
       assert.match(text, /a thought/);
       assert.match(text, last);
     });
+
+  it("answers a call over MCP with an error when the time is over", async () => {
+    const { model, begun } = slowModel();
+    const server = await serve(await adaHandler({ model }), {});
+    const params = { name: "ask_chain", arguments: { question: "Where does Ada live?" } };
+    const headers = { "content-type": "application/json", accept: "application/json, text/event-stream" };
+    const body = JSON.stringify({ jsonrpc: "2.0", id: 7, method: "tools/call", params });
+    const asked = fetch(`${server.origin}/mcp`, { method: "POST", headers, body });
+    await begun;
+    const [reply] = await Promise.all([asked, server.stop(50)]);
+    const { id, error } = JSON.parse(eventsOf(await reply.text()).at(-1)!);
+    assert.deepEqual([id, error.message], [7, "the server is stopping"]);
+  });
 
   it("answers a request that is not streamed with 503", async () => {
     const { model, begun } = slowModel();

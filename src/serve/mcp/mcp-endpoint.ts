@@ -7,6 +7,7 @@ import type { McpHttpHandler, Server } from "@modelcontextprotocol/server";
 import { packageVersion } from "../../base/files/package-version.ts";
 import { jsonOf, type Reply } from "../../base/http/handler.ts";
 import { Refusal } from "../../base/http/refusal.ts";
+import { eventText } from "../../base/http/server-events.ts";
 import { loadPeer } from "../../base/work/optional-peer.ts";
 import { budgets, most } from "../../core/budget.ts";
 import { asObject, type Json } from "../../core/json-value.ts";
@@ -46,7 +47,7 @@ const read = ["content-type", "accept", "mcp-protocol-version", "mcp-method", "m
 
 function mcpEndpoint(tools: readonly McpTool[], maxBodyBytes: number): Endpoint {
   let opening: Promise<McpHttpHandler> | undefined;
-  return async ({ request, reply, caller, bytes }) => {
+  return async ({ request, reply, caller, bytes, errorBody }) => {
     opening ??= openHandler(tools, maxBodyBytes);
     const { fetch } = await opening;
     const sent = new Headers();
@@ -55,12 +56,14 @@ function mcpEndpoint(tools: readonly McpTool[], maxBodyBytes: number): Endpoint 
       if (value !== undefined) sent.set(name, value);
     }
     const body = request.method === "POST" ? await bytes() : undefined;
-    if (body) await countBatch(jsonOf(body), caller); // refused here as everywhere, before the protocol's own reader sees it
+    const message = body && jsonOf(body); // refused here as everywhere, before the protocol's own reader sees it
+    await countBatch(message, caller);
     const url = `http://${request.header("host") ?? "localhost"}${request.path}`;
     const { method, signal } = request;
     const asked = new Request(url, { method, headers: sent, signal, ...(body && { body: new Uint8Array(body) }) });
     const authInfo = { token: "", clientId: caller.name, scopes: [], extra: { caller, signal } };
-    await forward(await fetch(asked, { authInfo }), reply, signal);
+    const stopped = () => ({ ...asObject(errorBody(signal.reason)), id: asObject(message)?.["id"] ?? null });
+    await forward(await fetch(asked, { authInfo }), reply, signal, stopped);
   };
 }
 
@@ -72,8 +75,8 @@ async function countBatch(sent: unknown, caller: Caller): Promise<void> {
   await caller.count(Math.max(0, sent.length - 1));
 }
 
-/** Passes a fetch response on, a stream with its back-pressure. */
-async function forward(response: Response, reply: Reply, signal: AbortSignal): Promise<void> {
+/** Passes a fetch response on, a stream with its back-pressure; one that the server itself stops ends with what `stopped` says. */
+async function forward(response: Response, reply: Reply, signal: AbortSignal, stopped: () => Json): Promise<void> {
   const all = Object.fromEntries(response.headers);
   if (!response.body || !response.headers.get("content-type")?.startsWith("text/event-stream"))
     return reply.send(response.status, new Uint8Array(await response.arrayBuffer()), all);
@@ -83,6 +86,7 @@ async function forward(response: Response, reply: Reply, signal: AbortSignal): P
   signal.addEventListener("abort", leave, { once: true });
   try {
     for (let next = await reader.read(); !next.done; next = await reader.read()) await writer.write(next.value);
+    if (signal.reason instanceof Refusal) void writer.write(eventText(JSON.stringify(stopped()), "message"));
   } finally {
     signal.removeEventListener("abort", leave);
     writer.end();
