@@ -157,13 +157,13 @@ function contextOf(tokenizer: Tokenizer, request: ContinueRequest): readonly num
   return request.tokens ?? [...tokenizer.encodePrompt(request.prompt), ...tokenizer.encodeWithSpecials(request.text)];
 }
 
-/** Reads one event of the stream. */
-function* hear(
+/** Reads one event of the stream: what it adds. */
+function hear(
   connection: Connection,
   data: string,
   progress: Progress,
   native: LlamaListener | undefined,
-): Generator<ContinueEvent> {
+): ContinueEvent[] {
   const { tokenizer } = connection;
   const chunk = asObject(parseJson(data));
   if (!chunk) throw new HttpError(`the stream contains malformed JSON: ${data.slice(0, 80)}`, { retryable: true });
@@ -172,19 +172,18 @@ function* hear(
     throw new HttpError(`${connection.baseURL}: the stream reports an error: ${said}`, { retryable: true });
   }
   if (native) {
-    for (const event of native.hear(chunk)) {
-      if (event.type !== "delta") continue;
+    const heard = [...native.hear(chunk)].filter((event) => event.type === "delta");
+    for (const event of heard) {
       progress.text += event.text;
       progress.tokens.push(...(event.tokens ?? []));
-      yield event;
     }
     Object.assign(progress, native.ending());
-    return;
+    return heard;
   }
   const usage = readUsage(chunk["usage"]);
   if (usage) progress.usage = { promptTokens: 0, completionTokens: 0, ...usage };
   const choice = objectsOf(chunk["choices"])[0];
-  if (!choice) return;
+  if (!choice) return [];
   const { text, finish, stopReason, tokens: ids, logprobs } = readChunkChoice(choice);
   const tokens = ids.filter((token) => !tokenizer?.endOfTurn.includes(token));
   if (tokenizer && text !== "" && tokens.length === 0) {
@@ -195,12 +194,11 @@ function* hear(
   }
   progress.text += text;
   progress.tokens.push(...tokens);
-  if (text !== "" || tokens.length > 0) {
-    yield tokenizer
-      ? { type: "delta", text, tokens, logprobs: logprobs.slice(0, tokens.length) }
-      : { type: "delta", text };
-  }
   if (finish) Object.assign(progress, { finish, stopReason });
+  if (text === "" && tokens.length === 0) return [];
+  return [
+    tokenizer ? { type: "delta", text, tokens, logprobs: logprobs.slice(0, tokens.length) } : { type: "delta", text },
+  ];
 }
 
 function* conclude(

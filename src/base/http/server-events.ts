@@ -25,16 +25,22 @@ function eventSplitter(maxLength: number = Number.POSITIVE_INFINITY): {
   };
   const take = (line: string): string[] => {
     if (line.startsWith("data:")) data.push(line.slice(line.startsWith("data: ") ? 6 : 5));
+    if (line === "") held = 0;
     if (line !== "" || data.length === 0) return [];
     const event = data.join("\n");
     data = [];
-    held = 0;
+    return [checked(event)];
+  };
+  const checked = (event: string): string => {
     const excess = jsonExcess(event, budgets.event);
     if (excess) throw new CoaError("format", `an event ${excess}`);
-    return [event];
+    return event;
   };
   return {
     push(text) {
+      // Most servers send one event at a time.
+      const alone = held === 0 && data.length === 0 && text.length < maxLength && /^data: ([^\r\n]*)\n\n$/.exec(text);
+      if (alone) return [checked(alone[1]!)];
       // A line may end with \r\n, and the two may come apart.
       const given = rest.at(-1) === "\r" ? `${rest.pop()}${text}` : text;
       const lines = given.split(/\r\n|\n|\r(?!$)/);

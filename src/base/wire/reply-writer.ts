@@ -60,17 +60,22 @@ export interface FlatReply {
 
 export function flatWriter(facts: ReplyFacts, api: FlatReply): ReplyWriter {
   const reply: WireReply = { ...facts, text: "", toolCalls: [], finished: false };
-  const first = [...(api.first ?? [])];
+  let first = api.first ?? [];
+  const begun = (events: unknown[]) => {
+    const before = first;
+    first = [];
+    return before.length > 0 ? [...before, ...events] : events;
+  };
   return {
     begin: () => [],
     add(part) {
       const added: WireReply = { text: "", toolCalls: [], finished: false };
       for (const to of [reply, added]) collect(to, part);
-      return [...first.splice(0), ...api.added(added, reply, part)];
+      return begun(api.added(added, reply, part));
     },
     end(end) {
       Object.assign(reply, end, { finished: true });
-      return [...first.splice(0), ...api.end(reply)];
+      return begun(api.end(reply));
     },
     whole: () => api.whole(reply),
   };
