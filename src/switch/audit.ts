@@ -8,7 +8,7 @@ import { z } from "zod";
 import { openJsonl } from "../base/files/open-jsonl.ts";
 import { readAllJsonl } from "../base/files/read-jsonl.ts";
 import { hashText } from "../base/work/random.ts";
-import { sharePValue } from "./betting.ts";
+import { watchShare } from "./betting.ts";
 import type { Cascade } from "./cascade.ts";
 
 /** One audited request. */
@@ -49,6 +49,7 @@ export interface Audit {
 interface Watched {
   audited: number;
   differing: number;
+  evidence: ReturnType<typeof watchShare>;
 }
 
 /** Opens the audit of a cascade; with a file it continues from where the last server stopped. */
@@ -65,30 +66,33 @@ export async function openAudit(
   const kindLevel = level / (Object.keys(figures.kinds).length + 1);
   const alerts: Alert[] = [];
   const kinds = new Map<string, Watched>();
-  let all: Watched = { audited: 0, differing: 0 };
+  const watch = (kind: string | null): Watched => ({ audited: 0, differing: 0, evidence: watchShare(boundOf(kind)) });
+  let all = watch(null);
   const trusts = (kind: string) => !alerts.some((alert) => alert.kind === kind);
-  const pOf = ({ audited, differing }: Watched, kind: string | null) => sharePValue(differing, audited, boundOf(kind));
 
-  function raise(kind: string, watched: Watched, of: string | null): Alert {
-    const alert = { kind, ...watched, bound: boundOf(of), pValue: pOf(watched, of) };
+  function raise(kind: string, { audited, differing, evidence }: Watched, of: string | null): Alert {
+    const alert = { kind, audited, differing, bound: boundOf(of), pValue: evidence.pValue };
     alerts.push(alert);
     return alert;
   }
 
   function count({ kind, differs }: Pick<Audited, "kind" | "differs">): Alert | undefined {
     if (differs === null) return undefined;
-    const own = kinds.get(kind) ?? { audited: 0, differing: 0 };
+    const own = kinds.get(kind) ?? watch(kind);
     kinds.set(kind, own);
     for (const watched of [all, own]) {
       watched.audited++;
       watched.differing += Number(differs);
+      watched.evidence.add(differs);
     }
-    if (trusts(kind) && pOf(own, kind) <= kindLevel) return raise(kind, own, kind);
-    if (pOf(all, null) > level / 2 ** alerts.length) return undefined;
+    if (trusts(kind) && own.evidence.pValue <= kindLevel) return raise(kind, own, kind);
+    if (all.evidence.pValue > level / 2 ** alerts.length) return undefined;
     // The promise is broken as a whole: it is the kind with most evidence against it that is no longer trusted.
-    const [worst] = [...kinds].filter(([one]) => trusts(one)).sort(([a, x], [b, y]) => pOf(x, a) - pOf(y, b));
+    const [worst] = [...kinds]
+      .filter(([one]) => trusts(one))
+      .sort(([, x], [, y]) => x.evidence.pValue - y.evidence.pValue);
     const raised = worst && raise(worst[0], all, null);
-    all = { audited: 0, differing: 0 };
+    all = watch(null);
     return raised;
   }
 
@@ -104,7 +108,8 @@ export async function openAudit(
       return alert;
     },
     get state() {
-      return { ...all, bound: boundOf(null), pValue: pOf(all, null), alerts: [...alerts] };
+      const { audited, differing, evidence } = all;
+      return { audited, differing, bound: boundOf(null), pValue: evidence.pValue, alerts: [...alerts] };
     },
     close: async () => log?.close(),
   };

@@ -31,13 +31,12 @@ export function informedBets(expected: LossCounts, bound: number): Bets {
   return [[best, 0.85], ...spreadBets.map(([share, weight]) => [share, weight * 0.15] as const)];
 }
 
-/** `above0`: above, where a gain is impossible, so that more may be staked. */
-type Side = "below" | "above" | "above0";
+type Side = "below" | "above";
 
 /** The logarithm of a capital that bets `share` of the largest allowed stake on a mean loss below (or above) the bound. */
 function logGrowth({ harms, gains, ties }: LossCounts, bound: number, share: number, side: Side): number {
   // A stake is allowed as long as the worst outcome leaves something.
-  const stake = side === "below" ? share / (1 - bound) : -share / (side === "above" ? 1 + bound : bound);
+  const stake = side === "below" ? share / (1 - bound) : -share / (1 + bound);
   const grown = (times: number, loss: number) => (times === 0 ? 0 : times * Math.log1p(stake * (bound - loss)));
   return grown(harms, 1) + grown(gains, -1) + grown(ties, 0);
 }
@@ -58,10 +57,31 @@ export function abovePValue(counts: LossCounts, bound: number): number {
   return Math.min(1, Math.exp(-logCapital(counts, bound, "above", spreadBets)));
 }
 
-/** The same for a share of tasks, which can't be below 0: what an audit watches. */
-export function sharePValue(hits: number, of: number, bound: number): number {
-  const counts = { harms: hits, gains: 0, ties: of - hits };
-  return Math.min(1, Math.exp(-logCapital(counts, bound, "above0", spreadBets)));
+/** Requests after which a part of the capital that was held back is staked. */
+const blockSize = 100;
+
+/**
+ * Evidence against "the share of hits is at most the bound" that also finds a share which rises late: one capital that is staked at
+ * the beginning is lost in a long good time, and a break after it would go unseen. So the j-th hundred requests begin with 1/(j(j+1))
+ * of the money, which is all of it in the end. Its p-value is valid at every time.
+ */
+export function watchShare(bound: number): { add(hit: boolean): void; readonly pValue: number } {
+  let capitals = shares.map(() => 0);
+  let [seen, held] = [0, 1];
+  return {
+    add(hit) {
+      const block = seen++ % blockSize === 0 ? Math.ceil(seen / blockSize) : 0;
+      const staked = block === 0 ? 0 : 1 / (block * (block + 1));
+      held -= staked;
+      capitals = capitals.map((capital, at) => {
+        const share = shares[at]!;
+        return (capital + staked / shares.length) * (hit ? 1 + share * (1 / bound - 1) : 1 - share);
+      });
+    },
+    get pValue() {
+      return Math.min(1, 1 / capitals.reduce((sum, capital) => sum + capital, Math.max(0, held)));
+    },
+  };
 }
 
 /** The mean loss with a confidence sequence: at all times together it holds the truth with this confidence. */

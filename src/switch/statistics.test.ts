@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { seededRandom } from "../base/work/random.ts";
-import { belowPValue, binomialTail, type LossCounts, lossInterval, sharePValue } from "./betting.ts";
+import { belowPValue, binomialTail, type LossCounts, lossInterval, watchShare } from "./betting.ts";
 import { areaUnderCurve, fitLogistic, logOdds } from "./logistic.ts";
 import { chooseThreshold, lossesAt, type Promised, planTest, type Scored, tasksNeeded } from "./threshold.ts";
 
@@ -117,41 +117,41 @@ describe("betting", () => {
     return null;
   };
 
+  /** After how many requests an alarm is raised that begins after `quiet` ones of a lower rate; null without one. */
+  function alarmAfter(seed: string, rate: number, bound: number, most: number, quiet = { requests: 0, rate: 0 }) {
+    const random = seededRandom(seed);
+    const watch = watchShare(bound);
+    for (let i = 1; i <= quiet.requests + most; i++) {
+      watch.add(random.next() < (i <= quiet.requests ? quiet.rate : rate));
+      if (watch.pValue <= 0.05) return i - quiet.requests;
+    }
+    return null;
+  }
+  /** What the best fixed bet on a rate gains a request, against a bound. */
+  const growth = (rate: number, bound: number) =>
+    rate * Math.log(rate / bound) + (1 - rate) * Math.log((1 - rate) / (1 - bound));
+
   it("raises a false alarm in at most a twentieth of audits, however often one looks", () => {
     const times = 300;
-    let alarms = 0;
-    for (let draw = 0; draw < times; draw++)
-      if (
-        stream(
-          seededRandom("null", draw),
-          0.02,
-          0,
-          1500,
-          ({ harms, ties }) => sharePValue(harms, harms + ties, 0.02) <= 0.05,
-        )
-      )
-        alarms++;
-    assert.ok(alarms / times <= 0.05 + 2 * Math.sqrt((0.05 * 0.95) / times), `${alarms} of ${times}`);
+    const alarms = Array.from({ length: times }, (_, draw) => alarmAfter(`null ${draw}`, 0.02, 0.02, 1500));
+    const share = alarms.filter((one) => one !== null).length / times;
+    assert.ok(share <= 0.05 + 2 * Math.sqrt((0.05 * 0.95) / times), `${share * 100} %`);
   });
 
   it("finds a broken promise after about as many audited requests as log(1/d) over the growth rate", () => {
     const [harm, bound] = [0.08, 0.01];
-    // The best fixed bet on a harm rate of 0.08 against 0.01 gains this much a request.
-    const growth = harm * Math.log(harm / bound) + (1 - harm) * Math.log((1 - harm) / (1 - bound));
-    const predicted = Math.log(1 / 0.05) / growth;
-    const found = Array.from(
-      { length: 100 },
-      (_, draw) =>
-        stream(
-          seededRandom("broken", draw),
-          harm,
-          0,
-          5000,
-          ({ harms, ties }) => sharePValue(harms, harms + ties, bound) <= 0.05,
-        )!,
-    ).sort((a, b) => a - b);
+    const predicted = Math.log(1 / 0.05) / growth(harm, bound);
+    const found = Array.from({ length: 100 }, (_, draw) => alarmAfter(`broken ${draw}`, harm, bound, 5000)!).sort((a, b) => a - b); // biome-ignore format: one list
     assert.ok(found[50]! < 3 * predicted, `median ${found[50]}, predicted ${predicted.toFixed(0)}`);
     assert.ok(found[95]! < 8 * predicted, `95 of 100 within ${found[95]}`);
+  });
+
+  it("finds one that breaks after a long good time as soon, but for the part of the money that begins there", () => {
+    const [harm, bound, quiet] = [0.1, 0.02, { requests: 5000, rate: 0.01 }];
+    const predicted = Math.log((51 * 52) / 0.05) / growth(harm, bound);
+    const found = Array.from({ length: 60 }, (_, draw) => alarmAfter(`late ${draw}`, harm, bound, 5000, quiet)!).sort((a, b) => a - b); // biome-ignore format: one list
+    assert.ok(found.every((one) => one > 0), "none before it broke"); // biome-ignore format: one line
+    assert.ok(found[30]! < 3 * predicted, `median ${found[30]}, predicted ${predicted.toFixed(0)}`);
   });
 
   it("keeps the truth inside its interval at all times together", () => {
