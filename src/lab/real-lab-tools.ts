@@ -30,12 +30,12 @@ export async function realLabTools(world: World, sandbox: Sandbox): Promise<LabT
   };
 }
 
-/** Serves a world's pages at `base`, on 127.0.0.1; `host` is for a crawler's list of hosts. Port 0 (the default) takes any free one. */
-export async function serveWorld(world: World, options: { port?: number } = {}) {
+/** Serves a world's pages at `base`, on 127.0.0.1; `host` is for a crawler's list of hosts. */
+export async function serveWorld(world: World) {
   const { origin, close } = await listen(async ({ path }, reply) => {
     const html = htmlAt(world, path);
     const content = html ?? "<!doctype html><title>Not found</title><p>No such page.</p>";
     reply.send(html === null ? 404 : 200, content, { "content-type": "text/html; charset=utf-8" });
-  }, options);
+  });
   return { base: origin, host: new URL(origin).host, close };
 }

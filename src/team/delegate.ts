@@ -8,10 +8,11 @@ import type { Message } from "../core/message.ts";
 import type { ChatTool } from "../core/model.ts";
 import type { TeamAgent, TeamToolCall } from "../core/team-run.ts";
 import { chatTools, type TeamMember, transferPrefix } from "./agents.ts";
+import { BudgetSpent } from "./budget.ts";
 import { judge, rejectsPlan } from "./judge.ts";
 import { emptyReply, reviewRequest, system, user } from "./requests.ts";
 import { callInput } from "./role.ts";
-import { allSettledOrThrow, askMember, endsRun, runToolCall, type WorkSession } from "./work-session.ts";
+import { allSettledOrThrow, askMember, runToolCall, type WorkSession } from "./work-session.ts";
 import type { MemoryEntry } from "./working-memory.ts";
 
 export interface Delegated {
@@ -64,7 +65,7 @@ export async function delegate(
     call.result = entry.report;
     return { report: entry.report, failed: entry.failed, poor: false };
   } catch (error) {
-    if (endsRun(session, error)) throw error;
+    if (error instanceof BudgetSpent || session.signal.aborted) throw error;
     call.error = messageOf(error);
     return { report: `error: ${member.name} failed: ${call.error}`, failed: true, poor: false };
   } finally {

@@ -16,7 +16,7 @@ import { checkInput } from "../language/check-input.ts";
 import { errorText, outputText } from "../language/observation.ts";
 import { writtenCalls } from "../language/written-calls.ts";
 import type { TeamMember } from "./agents.ts";
-import { BudgetSpent, type Meter } from "./budget.ts";
+import type { Meter } from "./budget.ts";
 import type { RunRecord } from "./record-run.ts";
 import { callInput } from "./role.ts";
 import type { TeamOptions } from "./run-team.ts";
@@ -177,9 +177,4 @@ export async function allSettledOrThrow<T>(work: readonly Promise<T>[]): Promise
     if (one.status === "rejected") throw one.reason;
     return one.value;
   });
-}
-
-/** Whether an error must end the run rather than the step: the budget is spent, or the caller aborted. */
-export function endsRun(session: WorkSession, error: unknown): boolean {
-  return error instanceof BudgetSpent || session.signal.aborted;
 }

@@ -18,16 +18,12 @@ export interface JudgeOptions {
   /** Max attempts. Default 4. */
   attempts?: number;
   wait?: (attempt: number, signal?: AbortSignal) => Promise<void>;
-  temperature?: number;
-  /** Max tokens of a reply. Default: the server's limit, because a reasoning judge thinks before it decides. */
-  maxTokens?: number;
 }
 
 /** Grades with a chat model; binary, with retries. */
 export function judgeGrader(options: JudgeOptions): Grader {
-  const { model, attempts = 4, wait = (tries, stop) => sleep(retryDelay(tries, undefined), stop), maxTokens } = options;
+  const { model, attempts = 4, wait = (tries, stop) => sleep(retryDelay(tries, undefined), stop) } = options;
   const prompt: JudgePrompt = options.prompt ?? judges.own;
-  const temperature = options.temperature ?? prompt.temperature;
   const scorer = `judge ${prompt.name} ${promptHash(prompt)} by ${model.name}`;
   return async (task, answer, { signal } = {}): Promise<Grade> => {
     if (answer === null || answer.trim() === "") return { correct: false, score: 0, reason: "no answer", scorer };
@@ -44,7 +40,7 @@ export function judgeGrader(options: JudgeOptions): Grader {
     for (let attempt = 1; attempt <= attempts; attempt++) {
       if (attempt > 1) await wait(attempt - 1, signal);
       try {
-        const reply = await model.chat({ messages, json: prompt.json, temperature, maxTokens, signal });
+        const reply = await model.chat({ messages, json: prompt.json, temperature: prompt.temperature, signal });
         const verdict = prompt.read(reply.text);
         if (verdict) {
           const { correct, reason, confidence } = verdict;

@@ -21,15 +21,11 @@ export interface Calculator {
 let loading: Promise<ComputeEngine> | undefined;
 
 /** A calculator for one answer. The engine is loaded once, and only when needed: that takes a quarter of a second. */
-export async function openCalculator(budgetMs = 3000): Promise<Calculator> {
-  return { engine: await loadEngine(), leftMs: budgetMs };
-}
-
-function loadEngine(): Promise<ComputeEngine> {
+export async function openCalculator(): Promise<Calculator> {
   loading ??= loadPeer("@cortex-js/compute-engine", () => import("@cortex-js/compute-engine")).then(
     (module) => new module.ComputeEngine(),
   );
-  return loading;
+  return { engine: await loading, leftMs: 3000 };
 }
 
 /** A parsed formula, or undefined where the text is not a formula. */

@@ -16,10 +16,6 @@ export interface McpOptions {
   prefix?: string;
   /** Which of the server's tools to take; all by default. */
   include?: (name: string) => boolean;
-  timeoutMs?: number;
-  connectTimeoutMs?: number;
-  /** Of one result; the middle is cut out beyond that, before anything else looks at it. Default 200,000. */
-  maxCharacters?: number;
   signal?: AbortSignal;
 }
 
@@ -30,13 +26,7 @@ export interface McpConnection {
 }
 
 export async function connectMcp(server: McpServer, options: McpOptions = {}): Promise<McpConnection> {
-  const {
-    timeoutMs = 120_000,
-    connectTimeoutMs = 30_000,
-    include = () => true,
-    maxCharacters = 200_000,
-    signal,
-  } = options;
+  const { include = () => true, signal } = options;
   const where = "url" in server ? server.url : [server.command, ...(server.args ?? [])].join(" ");
   const { Client } = await loadPeer("@modelcontextprotocol/client", () => import("@modelcontextprotocol/client"));
   const client = new Client({ name: "chain-of-agents", version: "1" }, { capabilities: {} });
@@ -100,6 +90,10 @@ async function transportTo(server: McpServer) {
   });
 }
 
+const timeoutMs = 120_000;
+const connectTimeoutMs = 30_000;
+/** Of one result; the middle is cut out beyond that, before anything else looks at it. */
+const maxCharacters = 200_000;
 const longestDescription = 2_000;
 /** Of what a server wrote to its log before it failed. */
 const longestComplaint = 400;

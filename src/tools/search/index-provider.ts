@@ -4,10 +4,9 @@ import { englishStopWords, tokenize } from "../local-index/tokenize.ts";
 import type { SearchProvider } from "./web-search.ts";
 
 /** Searches an index; snippets show the part of each passage that holds most of the query's words. */
-export function indexProvider(index: Searchable, options: { name?: string } = {}): SearchProvider {
-  const { name = "index" } = options;
+export function indexProvider(index: Searchable): SearchProvider {
   return {
-    name,
+    name: "index",
     async search(query, { count }) {
       const hits = await index.search(query, count);
       return hits.map(({ document }) => ({
