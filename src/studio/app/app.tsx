@@ -1,7 +1,7 @@
 /** The frame around every screen: navigation, search, help; and the screen that the address names. */
 import { useEffect, useErrorBoundary, useRef, useState } from "preact/hooks";
 import { percent } from "../../report/format-figures.ts";
-import { activeKeys, type KeyBinding, useKeys } from "./keys.ts";
+import { activeKeys, useKeys } from "./keys.ts";
 import { Button } from "./parts/button.tsx";
 import { Problem } from "./parts/states.tsx";
 import { go, href, matchPath, path, place } from "./router.ts";
@@ -45,7 +45,7 @@ export function App() {
         <Search />
         <IndexProgress />
         {!connected.value && <span class="offline">not connected</span>}
-        <Actions />
+        <Keys />
       </header>
       <main id="main" tabIndex={-1}>
         {found ? (
@@ -128,60 +128,28 @@ function isUnder(route: string): boolean {
   return route === "/" ? path.value === "/" : path.value === route || path.value.startsWith(`${route}/`);
 }
 
-/** Every action that works here, with its key: `?` or `.` opens the list, which narrows as one types. */
-function Actions() {
+/** Every key that works here, with what it does. */
+function Keys() {
   const dialog = useRef<HTMLDialogElement>(null);
-  const [words, setWords] = useState("");
-  const open = () => {
-    setWords("");
-    dialog.current?.showModal();
-  };
-  useKeys(
-    [
-      { keys: "?", does: "Show these keys", run: open },
-      { keys: ".", does: "Find an action by name", run: open },
-    ],
-    true,
-  );
-  const wanted = words.toLowerCase();
-  const found = activeKeys().filter(({ does }) => does.toLowerCase().includes(wanted));
-  const run = (binding: KeyBinding | undefined) => {
-    dialog.current?.close();
-    binding?.run();
-  };
+  const open = () => dialog.current?.showModal();
+  useKeys([{ keys: "?", does: "Show these keys", run: open }], true);
   return (
     <>
       <Button text="keys" quiet onClick={open} />
-      <dialog ref={dialog} class="actions" aria-label="Actions and their keys">
-        <form
-          method="dialog"
-          onSubmit={(event) => {
-            event.preventDefault();
-            run(found[0]);
-          }}
-        >
-          <input
-            type="text"
-            aria-label="Name of an action"
-            placeholder="What do you want to do?"
-            value={words}
-            onInput={(event) => setWords(event.currentTarget.value)}
-          />
-          <ul class="plain">
-            {found.map((binding) => (
-              <li>
-                <button type="button" class="quiet" onClick={() => run(binding)}>
-                  <span class="keys">
-                    {binding.keys.split(" ").map((key) => (
-                      <kbd>{key}</kbd>
-                    ))}
-                  </span>
-                  {binding.does}
-                </button>
-              </li>
-            ))}
-          </ul>
-        </form>
+      <dialog ref={dialog} class="actions" aria-label="Keys and what they do">
+        <ul class="plain">
+          {activeKeys().map(({ keys, does }) => (
+            <li class="cells">
+              <span class="keys">
+                {keys.split(" ").map((key) => (
+                  <kbd>{key}</kbd>
+                ))}
+              </span>
+              {does}
+            </li>
+          ))}
+        </ul>
+        <Button text="Close" keys="escape" onClick={() => dialog.current?.close()} />
       </dialog>
     </>
   );
