@@ -197,11 +197,11 @@ async function training(name: string, folder: string, rows: number[][]): Promise
 /** What the longest chains take: a step of an adapter over 8,192 tokens, and decoding after 16,000. */
 async function longChains(name: string, folder: string): Promise<Figure[]> {
   const figures: Figure[] = [];
-  const ours = (rows: number[][], more: object) =>
-    startStepper<Said>(process.execPath, "our-large.ts", { folder, threads: 1, rows, lora: 0, ...more });
+  const ours = (more: object) =>
+    startStepper<Said>(process.execPath, "our-large.ts", { folder, threads: 1, rows: [], lora: 0, ...more });
   if (name === "smollm2") {
-    const side = await ours(await realRows(folder, 8192, 1), { lora: 16 });
-    const { cpuMs, peakBytes } = await side.step({ do: "train" });
+    const side = await ours({ lora: 16 });
+    const { cpuMs, peakBytes } = await side.step({ do: "train", rows: await realRows(folder, 8192, 1) });
     side.stop();
     const what = `${name}, adapter of rank 16, a chain of 8,192 tokens, one step`;
     const value = peakBytes / 1e9;
@@ -209,9 +209,10 @@ async function longChains(name: string, folder: string): Promise<Figure[]> {
     figures.push({ name: `${what}, peak memory`, value, unit: "GB", target: "<= 8 GB", met: value <= 8 });
     return figures;
   }
-  const side = await ours(await realRows(folder, 16_000, 1), { precision: "8bit" });
+  const side = await ours({ precision: "8bit" });
+  const rows = await realRows(folder, 16_000, 1);
   for (const context of [64, 16_000]) {
-    const { tokens, cpuMs, peakBytes } = await side.step({ do: "decode", batch: 1, context, steps: 16 });
+    const { tokens, cpuMs, peakBytes } = await side.step({ do: "decode", batch: 1, context, steps: 16, rows });
     const what = `${name} 8bit, decode after ${context} tokens`;
     figures.push({ name: what, value: (1e3 * tokens!) / cpuMs, unit: "tokens/cpu-s" });
     figures.push({ name: `${what}, peak memory`, value: peakBytes / 1e9, unit: "GB" });

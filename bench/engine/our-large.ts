@@ -6,7 +6,7 @@ import { createInterface } from "node:readline";
 import type { Policy } from "../../src/core/engine.ts";
 import { openEmbeddedEngine } from "../../src/engines/embedded/embedded-engine.ts";
 
-const { folder, threads, lora, rows, precision } = JSON.parse(process.argv[2]!) as {
+let { folder, threads, lora, rows, precision } = JSON.parse(process.argv[2]!) as {
   folder: string;
   threads: number;
   /** The adapter's rank; 0 trains all weights but the embedding. */
@@ -14,11 +14,12 @@ const { folder, threads, lora, rows, precision } = JSON.parse(process.argv[2]!) 
   rows: number[][];
   precision?: "f32" | "8bit";
 };
-const examples = rows.map((tokens) => ({
-  input: Int32Array.from(tokens.slice(0, -1)),
-  targets: Int32Array.from(tokens.slice(1)),
-  weights: new Float32Array(tokens.length - 1).fill(1 / (rows.length * (tokens.length - 1))),
-}));
+const examplesOf = (rows: number[][]) =>
+  rows.map((tokens) => ({
+    input: Int32Array.from(tokens.slice(0, -1)),
+    targets: Int32Array.from(tokens.slice(1)),
+    weights: new Float32Array(tokens.length - 1).fill(1 / (rows.length * (tokens.length - 1))),
+  }));
 const taken = () => {
   const wall = performance.now();
   const cpu = process.cpuUsage();
@@ -90,13 +91,14 @@ async function sampledAgainstScored(context: number, steps: number): Promise<num
 }
 
 for await (const line of createInterface({ input: process.stdin })) {
-  const request = JSON.parse(line) as { do: string; batch: number; context: number; steps: number };
+  const request = JSON.parse(line) as Record<"batch" | "context" | "steps", number> & { do: string; rows?: number[][] };
+  rows = request.rows ?? rows;
   const done = taken();
   if (request.do === "score") {
-    const { logprobs } = await engine.forward(examples, { name: "cross_entropy" });
+    const { logprobs } = await engine.forward(examplesOf(rows), { name: "cross_entropy" });
     say({ ...done(), logprobs: logprobs.map((row) => [...row]) });
   } else if (request.do === "train") {
-    await engine.forwardBackward(examples, { name: "cross_entropy" });
+    await engine.forwardBackward(examplesOf(rows), { name: "cross_entropy" });
     await engine.optimStep({ learningRate: 1e-5, gradientClip: 1 });
     say(done());
   } else if (request.do === "publish") {

@@ -23,6 +23,7 @@ import type {
   ToWorker,
 } from "./engine-messages.ts";
 import type { ModelConfig } from "./model/config.ts";
+import { runtimeThread } from "./runtime/runtime.ts";
 import type { SamplerEvent } from "./sample/sampler.ts";
 
 export type { EmbeddedEngineOptions } from "./engine-messages.ts";
@@ -71,8 +72,7 @@ export async function openEmbeddedEngine(
     name: "the engine",
     boundary: "engine",
     data: options,
-    // ONNX Runtime goes through graphs by recursion as deep as they are: 30 layers that are computed again overflow 4 MB.
-    resourceLimits: { stackSizeMb: 64 },
+    resourceLimits: runtimeThread,
     onMessage(message: FromWorker) {
       if (message.type === "events") onEvents(message.events, message.policyVersion);
       else finish(message.id)?.reject(errorOf(message.error, "engine"));

@@ -16,6 +16,7 @@ import {
 } from "../model/parameters.ts";
 import { createGraph, type Graph, type Value } from "../onnx/graph.ts";
 import { add, concat, gatherRows, gemm, multiply, scalar, silu } from "../onnx/operators.ts";
+import { runtimeThread } from "../runtime/runtime.ts";
 import { controlWords, type Precision } from "./decoder-layout.ts";
 import type { TileThreadData } from "./run-tile.ts";
 import { groupInputs } from "./wasm/matmul-8bit.ts";
@@ -47,6 +48,7 @@ export function startWideThread(data: WideThreadData, parameters: ParameterSet) 
     name: "a sampling thread",
     boundary: "engine",
     data,
+    resourceLimits: runtimeThread,
   });
   let loaded = false;
   const begin = (message: ToWideThread) => {

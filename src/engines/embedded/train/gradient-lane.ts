@@ -9,7 +9,7 @@ import { type CompiledGraph, compile } from "../model/compile.ts";
 import type { ModelConfig } from "../model/config.ts";
 import { embeddingName, headName, type ParameterSet, parameterCount } from "../model/parameters.ts";
 import { type BatchShape, layoutBlocks, layoutFeeds } from "../model/row-layout.ts";
-import type { HostTensor, Runtime, Session } from "../runtime/runtime.ts";
+import { type HostTensor, type Runtime, runtimeThread, type Session } from "../runtime/runtime.ts";
 import { affordableActivations } from "./batch-memory.ts";
 import type { LaneCalls } from "./lane-worker.ts";
 import type { BatchFeeds } from "./lay-out-batches.ts";
@@ -183,6 +183,7 @@ export function startLane(data: LaneThreadData): LaneThread {
     remedy: "open the engine again",
     boundary: "engine",
     data,
+    resourceLimits: runtimeThread,
   });
   return { run: (tasks) => thread.call("run", tasks), close: () => thread.close() };
 }

@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { spawnSync } from "node:child_process";
 import { describe, it } from "node:test";
 import { seededRandom } from "../../../base/work/random.ts";
 import { modelConfig } from "../model/config.ts";
@@ -65,6 +66,21 @@ describe("gradients", () => {
     await trainer.optimStep({ learningRate: 1e-4 });
     assert.ok(held() - before < 0.5 * bytes);
     await trainer.close();
+  });
+});
+
+describe("the threads that open ONNX Runtime", () => {
+  it("take a command line that is longer than their usual stack", () => {
+    const program = [
+      `import { openEmbeddedEngine } from "${import.meta.resolve("../embedded-engine.ts")}"`,
+      `const engine = await openEmbeddedEngine({ config: ${JSON.stringify(config)}, seed: 1, threads: 1 })`,
+      "const example = { input: Int32Array.of(1, 2), targets: Int32Array.of(2, 3) }",
+      `await engine.forward([example], { name: "cross_entropy" })`,
+      "await engine.close()",
+    ].join(";");
+    const words = ["--input-type=module", "-e", program, "question ".repeat(10_000)];
+    const { status, signal, stderr } = spawnSync(process.execPath, words, { encoding: "utf8" });
+    assert.deepEqual({ status, signal }, { status: 0, signal: null }, stderr);
   });
 });
 
