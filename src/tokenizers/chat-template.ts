@@ -7,7 +7,7 @@
  */
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
-import { readJson } from "../base/files/read-json.ts";
+import { readJsonIfThere } from "../base/files/read-json.ts";
 import { CoaError, messageOf } from "../core/errors.ts";
 import type { Message } from "../core/message.ts";
 import { boundedTemplate } from "./bounded-template.ts";
@@ -65,12 +65,17 @@ export function textTemplate(source: string, variables: Record<string, string | 
 
 /** The template of a model folder in Hugging Face layout, for servers that take the prompt as text. */
 export async function chatTemplateOf(folder: string): Promise<(prompt: readonly Message[]) => string> {
-  const config = tokenizerConfigSchema.parse(await readJson(join(folder, "tokenizer_config.json")));
+  return textTemplate(...(await templateIn(folder)));
+}
+
+/** The text of a folder's template, and the variables that its configuration offers it. */
+export async function templateIn(folder: string): Promise<[source: string, variables: Record<string, string>]> {
+  const config = tokenizerConfigSchema.parse((await readJsonIfThere(join(folder, "tokenizer_config.json"))) ?? {});
   const own = await readFile(join(folder, "chat_template.jinja"), "utf8").catch(() => undefined);
   const source = own ?? defaultTemplate(config);
   if (source === undefined) throw new CoaError("model", `${folder} has no chat template (tokenizer_config.json)`);
   const { bos_token, eos_token } = config;
-  return textTemplate(source, { bos_token: tokenString(bos_token) ?? "", eos_token: tokenString(eos_token) ?? "" });
+  return [source, { bos_token: tokenString(bos_token) ?? "", eos_token: tokenString(eos_token) ?? "" }];
 }
 
 /** What the template itself writes around messages, as far as it is plain text: found by rendering marked messages. */

@@ -3,13 +3,10 @@
  * templates leave out part of what a model wrote (text before a closing think tag, thoughts of earlier turns): nothing is
  * trained on or sent through such a template unseen, every conversation is compared with what came out.
  */
-import { readFile } from "node:fs/promises";
-import { join } from "node:path";
-import { readJsonIfThere } from "../base/files/read-json.ts";
 import { CoaError, messageOf } from "../core/errors.ts";
 import { parseJson } from "../core/json-value.ts";
 import { boundedTemplate } from "./bounded-template.ts";
-import { defaultTemplate, tokenizerConfigSchema, tokenString } from "./tokenizer-json.ts";
+import { templateIn } from "./chat-template.ts";
 
 /** A message in OpenAI's form, as templates read it. */
 export interface TemplateMessage {
@@ -37,13 +34,8 @@ export const generationTemplate =
 
 /** The template of a model folder in Hugging Face layout. */
 export async function conversationTemplateOf(folder: string): Promise<RenderConversation> {
-  const config = tokenizerConfigSchema.parse((await readJsonIfThere(join(folder, "tokenizer_config.json"))) ?? {});
-  const own = await readFile(join(folder, "chat_template.jinja"), "utf8").catch(() => undefined);
-  const source = own ?? defaultTemplate(config);
-  if (source === undefined) throw new CoaError("model", `${folder} has no chat template (tokenizer_config.json)`);
-  const { bos_token, eos_token } = config;
-  const tokens = { bos_token: tokenString(bos_token) ?? "", eos_token: tokenString(eos_token) ?? "" };
-  return conversationTemplate(source, `the chat template of ${folder}`, tokens);
+  const [source, variables] = await templateIn(folder);
+  return conversationTemplate(source, `the chat template of ${folder}`, variables);
 }
 
 export function conversationTemplate(

@@ -32,22 +32,7 @@ export interface Checkpoint<Memory> {
   memory: Memory;
 }
 
-export interface RunFolder<Memory> {
-  readonly path: string;
-  /** The newest complete checkpoint; null for a new run. */
-  readonly checkpoint: Checkpoint<Memory> | null;
-  /** Checkpoints whose files are not as they were written, by the names under which they were set aside. */
-  readonly damaged: readonly string[];
-  /** Writes the figures of a step, and into the manifest how far the run is: that at most once in a second. */
-  log(metrics: Metrics): Promise<void>;
-  /** Writes into the manifest that the run has ended, after so many steps. */
-  finish(steps: number): Promise<void>;
-  /** A further file with lines per step; lines of steps after the checkpoint are gone, for those steps are done again. */
-  stepFile<Line extends { step: number }>(name: string): Promise<JsonlWriter<Line>>;
-  /** Writes a checkpoint all or nothing, then deletes all but the newest two. */
-  save(step: number, engine: Engine, memory: Memory): Promise<void>;
-  close(): Promise<void>;
-}
+export type RunFolder<Memory> = Awaited<ReturnType<typeof openRunFolder<Memory>>>;
 
 /** Where a checkpoint says what it holds. A state that lies in the checkpoint itself is named relative to it. */
 const checkpointFile = "checkpoint.json";
@@ -62,7 +47,7 @@ export async function openRunFolder<Memory>(
   path: string,
   { kind, config, seed, dataFingerprint }: RunDescription,
   resume: Resume = "auto",
-): Promise<RunFolder<Memory>> {
+) {
   const claimed = await claimFolder(
     path,
     {
@@ -78,6 +63,7 @@ export async function openRunFolder<Memory>(
     throw error;
   });
   const open: JsonlWriter<never>[] = [];
+  /** A further file with lines per step; lines of steps after the checkpoint are gone, for those steps are done again. */
   const stepFile = async <Line extends { step: number }>(name: string): Promise<JsonlWriter<Line>> => {
     const stepsFile = join(path, name);
     await forgetLaterSteps(stepsFile, checkpoint?.step ?? 0);
@@ -93,18 +79,22 @@ export async function openRunFolder<Memory>(
     claimed.report({ state, done, ...(total !== undefined && { total }), figures });
   return {
     path,
+    /** The newest complete checkpoint; null for a new run. */
     checkpoint,
+    /** Checkpoints whose files are not as they were written, by the names under which they were set aside. */
     damaged,
     stepFile,
-    async log(line) {
+    /** Writes the figures of a step, and into the manifest how far the run is: that at most once in a second. */
+    async log(line: Metrics): Promise<void> {
       await metrics.append(line);
       figures = { ...figures, ...headline(line) };
       if (performance.now() - reportedAt < 1_000) return;
       await report("running", line.step);
       reportedAt = performance.now();
     },
-    finish: (steps) => report("done", steps),
-    async save(step, engine, memory) {
+    finish: (steps: number): Promise<void> => report("done", steps),
+    /** Writes a checkpoint all or nothing, then deletes all but the newest two. */
+    async save(step: number, engine: Engine, memory: Memory): Promise<void> {
       await writeFolder(join(path, "checkpoints", checkpointName(step)), async (folder) => {
         const state = await engine.saveState(join(folder, "engine"), `${basename(path)}-${checkpointName(step)}`);
         const inside = state.startsWith(folder) ? relative(folder, state) : state;
@@ -118,7 +108,7 @@ export async function openRunFolder<Memory>(
         if (state !== undefined) await engine.deleteState?.(state);
       }
     },
-    async close() {
+    async close(): Promise<void> {
       for (const writer of open) await writer.close();
       await claimed.release();
     },

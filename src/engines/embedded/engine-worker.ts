@@ -21,8 +21,8 @@ import { type Adapter, createAdapter, mergedParameters } from "./lora/adapter.ts
 import type { ModelConfig } from "./model/config.ts";
 import { initialParameters, parameterCount } from "./model/parameters.ts";
 import { openRuntime } from "./runtime/runtime.ts";
-import { createSampler } from "./sample/create-sampler.ts";
-import type { Sampler, SamplerRequest } from "./sample/sampler.ts";
+import { createSampler, type Sampler } from "./sample/create-sampler.ts";
+import type { SamplerRequest } from "./sample/sampler.ts";
 import { isWide } from "./sample/wide-thread.ts";
 import { type SharedBase, shareParameters } from "./shared-base.ts";
 import { loadStateFolder, saveStateFolder } from "./state-folder.ts";

@@ -238,7 +238,7 @@ const bytesOf = (data: Float32Array) => new Uint8Array(data.buffer, data.byteOff
 export async function ggufToFolder(
   path: string,
   folder: string,
-  options: { type?: "f32" | "f16" | "bf16"; maxShardBytes?: number } = {},
+  options: { type?: "f32" | "f16" | "bf16" } = {},
 ): Promise<void> {
   const { config, parameters, metadata } = await loadGguf(path);
   const { tokenizer, config: tokenizerConfig, generation } = tokenizerFilesOf(metadata, path);

@@ -11,14 +11,7 @@ import { currentFolder, writeFolder } from "../../../base/files/write-folder.ts"
 import { CoaError, UsageError } from "../../../core/errors.ts";
 import { configFromHuggingFace, configToHuggingFace, type ModelConfig } from "../model/config.ts";
 import { checkParameters, headName, type ParameterSet, parameterShapes } from "../model/parameters.ts";
-import {
-  readSafetensors,
-  readSafetensorsHeader,
-  sizeOf,
-  type Tensor,
-  type TensorType,
-  writeSafetensors,
-} from "./safetensors.ts";
+import { readSafetensors, readSafetensorsHeader, type TensorType, writeSafetensors } from "./safetensors.ts";
 
 const configFile = "config.json";
 const generationFile = "generation_config.json";
@@ -122,8 +115,6 @@ export interface SaveModelOptions {
   companionsFrom?: string;
   /** Further files, by name, for example a tokenizer's `save`. */
   writeMore?: (folder: string) => Promise<void>;
-  /** Splits the weights into several files of at most this size. */
-  maxShardBytes?: number;
 }
 
 /** Writes a model folder that transformers, vLLM and we read; the old one stays until the new one is whole. */
@@ -142,7 +133,7 @@ export async function saveModelFolder(
     await options.writeMore?.(temporary);
     await writeConfig(join(temporary, configFile), model.config, type, from);
     if (options.generationConfig) await writeJson(join(temporary, generationFile), options.generationConfig);
-    await writeWeights(temporary, model.parameters, type, options.maxShardBytes ?? Number.POSITIVE_INFINITY);
+    await writeSafetensors(join(temporary, weightsFile), model.parameters, { type });
   });
 }
 
@@ -168,39 +159,6 @@ async function writeConfig(path: string, config: ModelConfig, type: TensorType, 
     ...(same ? had : configToHuggingFace(config)),
     [same ? key : "torch_dtype"]: torchTypes[type],
   });
-}
-
-async function writeWeights(
-  folder: string,
-  parameters: ParameterSet,
-  type: TensorType,
-  maxBytes: number,
-): Promise<void> {
-  const shards: Map<string, Tensor>[] = [new Map()];
-  const width = type === "f32" ? 4 : 2;
-  let bytes = 0;
-  for (const [name, tensor] of parameters) {
-    const size = sizeOf(tensor.shape) * width;
-    if (bytes + size > maxBytes && shards.at(-1)!.size > 0) {
-      shards.push(new Map());
-      bytes = 0;
-    }
-    shards.at(-1)!.set(name, tensor);
-    bytes += size;
-  }
-  if (shards.length === 1) return writeSafetensors(join(folder, weightsFile), shards[0]!, { type });
-  const weightMap: Record<string, string> = {};
-  let total = 0;
-  for (const [index, shard] of shards.entries()) {
-    const number = (value: number) => String(value).padStart(5, "0");
-    const file = `model-${number(index + 1)}-of-${number(shards.length)}.safetensors`;
-    await writeSafetensors(join(folder, file), shard, { type });
-    for (const [name, tensor] of shard) {
-      weightMap[name] = file;
-      total += sizeOf(tensor.shape) * width;
-    }
-  }
-  await writeJson(join(folder, indexFile), { metadata: { total_size: total }, weight_map: weightMap });
 }
 
 async function writeJson(path: string, value: unknown): Promise<void> {

@@ -11,18 +11,9 @@ import type { Runtime, Session } from "../runtime/runtime.ts";
 
 export type OptimizerName = "adamw" | "muon";
 
-export interface Optimizer {
-  readonly name: OptimizerName;
-  /** Steps taken so far, those before a restored state included. */
-  readonly steps: number;
-  /** Updates every parameter that has a gradient; returns the norm the gradients had before clipping. */
-  step(parameters: ParameterSet, gradients: ReadonlyMap<string, Float32Array>, step: OptimizerStep): Promise<number>;
-  /** Everything that must be saved to continue later. */
-  state(): { steps: number; tensors: ParameterSet };
-  restore(state: { steps: number; tensors: ParameterSet }, source: string): void;
-}
+export type Optimizer = ReturnType<typeof openOptimizer>;
 
-export function openOptimizer(name: OptimizerName, parameters: ParameterSet, runtime: Runtime): Optimizer {
+export function openOptimizer(name: OptimizerName, parameters: ParameterSet, runtime: Runtime) {
   const muon = name === "muon" ? openMuon(runtime) : undefined;
   const usesMuon = (key: string) =>
     muon !== undefined && parameters.get(key)!.shape.length === 2 && key !== embeddingName && key !== headName;
@@ -41,10 +32,16 @@ export function openOptimizer(name: OptimizerName, parameters: ParameterSet, run
   };
   return {
     name,
+    /** Steps taken so far, those before a restored state included. */
     get steps() {
       return steps;
     },
-    async step(target, gradients, step) {
+    /** Updates every parameter that has a gradient; returns the norm the gradients had before clipping. */
+    async step(
+      target: ParameterSet,
+      gradients: ReadonlyMap<string, Float32Array>,
+      step: OptimizerStep,
+    ): Promise<number> {
       const norm = gradientNorm(gradients);
       const limit = step.gradientClip ?? 0;
       const scale = limit > 0 && norm > limit ? limit / norm : 1;
@@ -58,7 +55,8 @@ export function openOptimizer(name: OptimizerName, parameters: ParameterSet, run
       if (matrices.length > 0) await muon!.step(matrices, step, scale);
       return norm;
     },
-    state() {
+    /** Everything that must be saved to continue later. */
+    state(): { steps: number; tensors: ParameterSet } {
       const tensors: ParameterSet = new Map();
       for (const [key, { first, second }] of memory) {
         const { shape } = parameters.get(key)!;
@@ -67,7 +65,7 @@ export function openOptimizer(name: OptimizerName, parameters: ParameterSet, run
       }
       return { steps, tensors };
     },
-    restore(state, source) {
+    restore(state: { steps: number; tensors: ParameterSet }, source: string): void {
       const restored: typeof memory = new Map();
       for (const [tensorName, tensor] of state.tensors) {
         const [kind, key] = split(tensorName);

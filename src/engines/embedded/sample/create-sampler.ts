@@ -22,13 +22,7 @@ import {
 import type { Drawn } from "./draw-token.ts";
 import { packWeights, writeRotaryTable } from "./pack-weights.ts";
 import { decoderModule, startTileThreads } from "./run-tile.ts";
-import {
-  type Sampler,
-  type SamplerEvent,
-  type SamplerOptions,
-  type SamplerRequest,
-  samplerDefaults,
-} from "./sampler.ts";
+import { type SamplerEvent, type SamplerOptions, type SamplerRequest, samplerDefaults } from "./sampler.ts";
 import {
   acceptToken,
   drawMasked,
@@ -49,8 +43,10 @@ const minWide = 5;
 /** Common beginnings shorter than this are not worth waiting for. */
 const minShared = 16;
 
+export type Sampler = ReturnType<typeof createSampler>;
+
 /** Makes a sampler over these weights; it reads them now and again at every `weightsChanged`. */
-export function createSampler(config: ModelConfig, parameters: ParameterSet, options: SamplerOptions = {}): Sampler {
+export function createSampler(config: ModelConfig, parameters: ParameterSet, options: SamplerOptions = {}) {
   const threads = Math.max(1, options.threads ?? 1);
   const maxBatch = options.maxBatch ?? samplerDefaults.maxBatch;
   const asked = { threads, maxBatch, precision: options.precision, wide: options.wide };
@@ -234,18 +230,21 @@ export function createSampler(config: ModelConfig, parameters: ParameterSet, opt
 
   return {
     maxContext,
-    submit(request) {
+    /** Queues a request; throws when it can never run (an unknown id, a context longer than the model's). */
+    submit(request: SamplerRequest): void {
       checkRequest(request, config, maxContext);
       if (byId.has(request.id)) throw new CoaError("engine", `can't sample: request ${request.id} is still running`);
       const sequence = newSequence(request);
       byId.set(request.id, sequence);
       waiting.push(sequence);
     },
-    allow(id, tokens) {
+    /** Which ids may come next in a `masked` request; undefined = all. */
+    allow(id: number, tokens: readonly number[] | undefined): void {
       const sequence = byId.get(id);
       if (sequence) sequence.mask = { known: true, allowed: tokens };
     },
-    step() {
+    /** Advances every sequence that can move by one token or one chunk of its context. */
+    step(): SamplerEvent[] {
       const events: SamplerEvent[] = [];
       for (const sequence of [...running]) {
         const { heldLogits } = sequence;
@@ -262,13 +261,16 @@ export function createSampler(config: ModelConfig, parameters: ParameterSet, opt
       events.push(...failures.splice(0));
       return events;
     },
-    get computedPositions() {
+    /** Positions computed so far, over all sequences. */
+    get computedPositions(): number {
       return computedPositions;
     },
-    get idle() {
+    /** Nothing to do until something is submitted or allowed. */
+    get idle(): boolean {
       return waiting.length === 0 && running.every(({ heldLogits, mask }) => heldLogits !== undefined && !mask.known);
     },
-    cancel(id) {
+    /** Forgets a request; no further event comes for it. */
+    cancel(id: number): void {
       const sequence = byId.get(id);
       if (!sequence) return;
       byId.delete(id);
@@ -276,7 +278,8 @@ export function createSampler(config: ModelConfig, parameters: ParameterSet, opt
       else release(sequence);
       freePages(sequence);
     },
-    weightsChanged() {
+    /** The parameters' numbers were changed in place: caches are dropped, running sequences recompute theirs. */
+    weightsChanged(): void {
       packWeights(memory.buffer, layout, config, parameters);
       wide?.load();
       sessions.clear();
@@ -285,8 +288,8 @@ export function createSampler(config: ModelConfig, parameters: ParameterSet, opt
         sequence.heldLogits = undefined;
       }
     },
-    endSession: (sessionKey) => sessions.end(sessionKey),
-    close() {
+    endSession: (sessionKey: string): void => sessions.end(sessionKey),
+    close(): void {
       wide?.close();
       tiles.close();
     },

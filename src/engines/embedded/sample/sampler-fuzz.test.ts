@@ -4,8 +4,8 @@ import { testSize } from "../../../../test/fixtures/test-size.ts";
 import { seededRandom } from "../../../base/work/random.ts";
 import { modelConfig } from "../model/config.ts";
 import { initialParameters } from "../model/parameters.ts";
-import { createSampler } from "./create-sampler.ts";
-import type { Sampler, SamplerRequest } from "./sampler.ts";
+import { createSampler, type Sampler } from "./create-sampler.ts";
+import type { SamplerRequest } from "./sampler.ts";
 
 const config = modelConfig({
   vocabularySize: 40,

@@ -24,27 +24,6 @@ export type SamplerEvent =
   /** The last event of a request that can't continue (not-a-number weights, an empty mask); others are unaffected. */
   | { type: "failed"; id: number; message: string };
 
-export interface Sampler {
-  /** Queues a request; throws when it can never run (an unknown id, a context longer than the model's). */
-  submit(request: SamplerRequest): void;
-  /** Which ids may come next in a `masked` request; undefined = all. */
-  allow(id: number, tokens: readonly number[] | undefined): void;
-  /** Advances every sequence that can move by one token or one chunk of its context. */
-  step(): SamplerEvent[];
-  readonly maxContext: number;
-  /** Positions computed so far, over all sequences. */
-  readonly computedPositions: number;
-  /** Nothing to do until something is submitted or allowed. */
-  readonly idle: boolean;
-  /** Forgets a request; no further event comes for it. */
-  cancel(id: number): void;
-  /** The parameters' numbers were changed in place: caches are dropped, running sequences recompute theirs. */
-  weightsChanged(): void;
-  endSession(sessionKey: string): void;
-  /** Stops the helper threads. */
-  close(): void;
-}
-
 /** What a sampler takes where nothing is said. */
 export const samplerDefaults = { maxBatch: 256, cacheBytes: 2 ** 30 };
 
