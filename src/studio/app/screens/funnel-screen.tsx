@@ -57,7 +57,8 @@ function Funnel({ view, folders }: { view: FunnelView; folders: readonly string[
         <p class="place soft tiny">
           {folders.length < 2 && folder}
           <FolderChoice label="Distillation" folders={folders} folder={folder} route="/distill" />, profile{" "}
-          {view.profile} {view.unfinished && "(not finished: counts so far)"}
+          {view.profile}
+          {view.unfinished && " (not finished: counts so far)"}
           {copies > 0 &&
             `; written with ${count(copies)} further ${copies === 1 ? "copy" : "copies"} of chains that correct themselves`}
         </p>
