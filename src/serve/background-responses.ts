@@ -10,15 +10,7 @@ import type { PreparedResponse } from "./create-response.ts";
 import type { TakenRun } from "./store/leased-runs.ts";
 import type { ServeStore } from "./store/open-store.ts";
 
-export interface BackgroundResponses {
-  start(prepared: PreparedResponse, request: Json): Promise<void>;
-  /** Stops a response wherever it runs; undefined where there is none that still runs. */
-  cancel(id: string, owner: string): Promise<Json | undefined>;
-  /** The events of a response from a place on, to its end; undefined where none are stored. */
-  follow(id: string, from: number, signal: AbortSignal): Promise<AsyncGenerator<readonly unknown[]> | undefined>;
-  /** Waits until all that run here have ended; when the signal aborts, the others are left to the next server. */
-  settle(signal: AbortSignal): Promise<void>;
-}
+export type BackgroundResponses = ReturnType<typeof backgroundResponses>;
 
 export interface BackgroundOptions {
   store: ServeStore;
@@ -34,7 +26,7 @@ const maxAttempts = 3;
 const pollMs = 200;
 
 /** Runs responses in the background, and takes over those of servers that are gone. */
-export function backgroundResponses({ store, model, hasRoom, prepare }: BackgroundOptions): BackgroundResponses {
+export function backgroundResponses({ store, model, hasRoom, prepare }: BackgroundOptions) {
   const { runs, responses } = store;
   const held = new Map<string, { work: Promise<void>; stop: AbortController }>();
   const more = notice();
@@ -145,11 +137,12 @@ export function backgroundResponses({ store, model, hasRoom, prepare }: Backgrou
   }
 
   return {
-    async start(prepared, request) {
+    async start(prepared: PreparedResponse, request: Json): Promise<void> {
       await runs.begin(prepared.stored("queued"), model, request);
       run(prepared, prepared.owner, 0);
     },
-    async cancel(id, owner) {
+    /** Stops a response wherever it runs; undefined where there is none that still runs. */
+    async cancel(id: string, owner: string): Promise<Json | undefined> {
       const stored = await responses.find(id, owner);
       if (!stored) return undefined;
       const cancelled = { ...stored.response, status: "cancelled" };
@@ -158,11 +151,13 @@ export function backgroundResponses({ store, model, hasRoom, prepare }: Backgrou
       await held.get(id)?.work;
       return cancelled;
     },
-    async follow(id, from, signal) {
+    /** The events of a response from a place on, to its end; undefined where none are stored. */
+    async follow(id: string, from: number, signal: AbortSignal) {
       const { events, running } = await runs.events(id, 0);
       return running || events.length > 0 ? followed(id, from, signal) : undefined;
     },
-    async settle(signal) {
+    /** Waits until all that run here have ended; when the signal aborts, the others are left to the next server. */
+    async settle(signal: AbortSignal): Promise<void> {
       settling = true;
       const stop = () => {
         for (const { stop } of held.values()) stop.abort();

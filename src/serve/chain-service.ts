@@ -71,13 +71,6 @@ export type ChainService = ReturnType<typeof chainService>;
 
 const mostSchemas = 64;
 
-interface ResolvedChain {
-  options: ChainOptions;
-  /** The chain as it waits for its client. */
-  suspend(trajectory: Trajectory): SuspendedChain;
-  project(event: ChainEvent): ServedEvent[];
-}
-
 /** A service over one model with its profile and tools; chains that a client is to continue wait in `suspended`. */
 export function chainService(
   options: ChainServiceOptions,
@@ -119,7 +112,7 @@ export function chainService(
   }
 
   /** What a request runs with and how its events are shown, worked out once. */
-  function resolve(request: ChainRequest, seal: Seal, signal: AbortSignal): ResolvedChain {
+  function resolve(request: ChainRequest, seal: Seal, signal: AbortSignal) {
     const { continues, instructions, owner, session, stop, conversation } = request;
     const tools = toolsFor(request);
     // A call that is demanded is the answer: the model calls its own tools on the way.
@@ -129,13 +122,10 @@ export function chainService(
     const exact = withTools(asked, known);
     const { systemPrompt: prompt } = defaults;
     const from = continues?.chain.trajectory;
-    const suspend = (trajectory: Trajectory): SuspendedChain => ({
-      owner,
-      clientTools,
-      session,
-      conversation,
-      trajectory,
-    });
+    /** The chain as it waits for its client. */
+    const suspend = (trajectory: Trajectory): SuspendedChain => {
+      return { owner, clientTools, session, conversation, trajectory };
+    };
     // An answer that is checked or replaced when the chain has ended can't be sent before.
     const early = request.stream && request.schema === undefined && options.finish === undefined;
     const project = servedEvents(exact, {
@@ -172,7 +162,7 @@ export function chainService(
         signal,
       },
       suspend,
-      project: (event) => (cut ? project(event).flatMap(cut) : project(event)),
+      project: (event: ChainEvent) => (cut ? project(event).flatMap(cut) : project(event)),
     };
   }
 

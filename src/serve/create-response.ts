@@ -6,7 +6,7 @@ import { randomUUID } from "node:crypto";
 import { parse, Refusal, refusalOf, stopCause } from "../base/http/refusal.ts";
 import { readTools } from "../base/wire/openai-chat.ts";
 import { openaiResponses } from "../base/wire/openai-responses.ts";
-import { type ResponseWriter, responseWriter } from "../base/wire/write-response.ts";
+import { responseWriter } from "../base/wire/write-response.ts";
 import { isAbort } from "../core/errors.ts";
 import { asArray, asObject, asString, type Json, objectsOf } from "../core/json-value.ts";
 import { chainRequest } from "./chain-request.ts";
@@ -24,15 +24,7 @@ export interface ResponsesOptions {
   forget?: (id: string, owner: string) => Promise<boolean>;
 }
 
-export interface PreparedResponse {
-  id: string;
-  owner: string;
-  chain: string;
-  writer: ResponseWriter;
-  /** Runs the chain and tells the events of the response; what it failed with, where it did. */
-  run(signal: AbortSignal, emit: Emit): Promise<{ failed?: unknown }>;
-  stored(status?: string): StoredResponse;
-}
+export type PreparedResponse = Awaited<ReturnType<typeof prepareResponse>>;
 
 /** Reads a request; what can't be served is refused here, before anything runs. */
 export async function prepareResponse(
@@ -41,7 +33,7 @@ export async function prepareResponse(
   given: Json,
   caller: Caller,
   id = `resp_${randomUUID().replaceAll("-", "")}`,
-): Promise<PreparedResponse> {
+) {
   const body = parse(requestFields.responses, given);
   const { seal } = service.suspended;
   const { input, conversation } = await conversationOf(body, id, store, caller.owner);
@@ -77,6 +69,7 @@ export async function prepareResponse(
   const save = async (status?: string): Promise<void> => {
     if (wanted && !background) await store.save(stored(status)); // in the background it is stored from the start
   };
+  /** Runs the chain and tells the events of the response; what it failed with, where it did. */
   async function run(signal: AbortSignal, emit: Emit): Promise<{ failed?: unknown }> {
     const chain = await service.start(asked, signal);
     try {

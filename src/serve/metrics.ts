@@ -3,12 +3,7 @@ import type { Trajectory } from "../core/trajectory.ts";
 
 type Labels = Readonly<Record<string, string | number>>;
 
-export interface Metrics {
-  add(name: string, labels: Labels, amount?: number): void;
-  time(name: string, labels: Labels, seconds: number): void;
-  /** The page; `gauges` are read at this moment. */
-  text(gauges: Readonly<Record<string, number>>): string;
-}
+export type Metrics = ReturnType<typeof metrics>;
 
 const help: Record<string, string> = {
   coa_requests_total: "Requests answered, by route and status.",
@@ -33,25 +28,26 @@ const help: Record<string, string> = {
 const bounds = [0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300];
 
 /** Counters that begin at 0. */
-export function metrics(): Metrics {
+export function metrics() {
   const counters = new Map<string, Map<string, number>>(); // name -> labels -> value
   const timed = new Set<string>();
-  const counted: Metrics = {
-    time(name, labels, seconds) {
+  const counted = {
+    time(name: string, labels: Labels, seconds: number): void {
       timed.add(name);
       for (const limit of bounds) counted.add(`${name}_bucket`, { ...labels, le: limit }, seconds <= limit ? 1 : 0);
       counted.add(`${name}_bucket`, { ...labels, le: "+Inf" });
       counted.add(`${name}_sum`, labels, seconds);
       counted.add(`${name}_count`, labels);
     },
-    add(name, labels, amount = 1) {
+    add(name: string, labels: Labels, amount = 1): void {
       const series = counters.get(name) ?? new Map<string, number>();
       counters.set(name, series);
       // JSON escapes a text as the page does.
       const key = Object.entries(labels).map(([label, value]) => `${label}=${JSON.stringify(String(value))}`).join(","); // biome-ignore format: one key
       series.set(key, (series.get(key) ?? 0) + amount);
     },
-    text(gauges) {
+    /** The page; `gauges` are read at this moment. */
+    text(gauges: Readonly<Record<string, number>>): string {
       const lines: string[] = [];
       for (const [name, series] of counters) {
         const [whole, part] = [name.replace(/_(?:bucket|sum|count)$/, ""), name.endsWith("_bucket")];

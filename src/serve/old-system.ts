@@ -15,7 +15,7 @@ import type { Trajectory } from "../core/trajectory.ts";
 import { addUsage, usageOfCall } from "../core/usage.ts";
 import { type ServedCascade, type ServedCascadeOptions, servedCascade } from "../switch/serve-cascade.ts";
 import type { ChainRequest } from "./chain-request.ts";
-import type { ChainService, Finish } from "./chain-service.ts";
+import type { ChainService, Finish, ServedChain } from "./chain-service.ts";
 import type { Metrics } from "./metrics.ts";
 import { endingEvents, type ServedEnd } from "./served-events.ts";
 
@@ -105,12 +105,6 @@ function whyNotTrusted({ answer, ending }: Trajectory, score: number | undefined
   return score !== undefined && score < trust ? "low-check" : undefined;
 }
 
-/** A service that answers from the old system while its chains run beside. */
-export interface ShadowedService extends ChainService {
-  /** Waits for the chains that still run; when the signal aborts, stops them. */
-  settle(signal: AbortSignal): Promise<void>;
-}
-
 /** Pairs of a request and what the old system said to it, for the end of its chain. */
 export function shadowPairs(options: OldSystemOptions & { shadow: ChatModel }, metrics: Metrics) {
   const { shadow, agree = sameWords } = options;
@@ -129,7 +123,8 @@ export function shadowPairs(options: OldSystemOptions & { shadow: ChatModel }, m
     return { kept, served: kept };
   };
 
-  function over(service: ChainService): ShadowedService {
+  /** A service that answers from the old system while its chains run beside. */
+  function over(service: ChainService) {
     const stop = new AbortController();
     const running = new Set<Promise<void>>();
     return {
@@ -140,7 +135,7 @@ export function shadowPairs(options: OldSystemOptions & { shadow: ChatModel }, m
       get waiting() {
         return service.waiting;
       },
-      async start(request, signal) {
+      async start(request: ChainRequest, signal: AbortSignal): Promise<ServedChain> {
         const old = askOld(shadow, request, signal);
         asked.set(request, old);
         // The caller may disconnect or have its answer long before: the chain continues for the comparison.
@@ -161,7 +156,8 @@ export function shadowPairs(options: OldSystemOptions & { shadow: ChatModel }, m
           return end;
         };
       },
-      async settle(signal) {
+      /** Waits for the chains that still run; when the signal aborts, stops them. */
+      async settle(signal: AbortSignal): Promise<void> {
         const late = () => stop.abort(new DOMException("the server stops", "AbortError"));
         if (signal.aborted) late();
         else signal.addEventListener("abort", late, { once: true });

@@ -20,18 +20,9 @@ export interface RewardHandlerOptions extends ServeOptions {
   concurrency?: number;
 }
 
-interface Verdict {
-  reward: number | null;
-  correct: boolean | null;
-  score: number | null;
-  reason: string;
-  /** Whether the chain kept its form; null where only an answer was given. */
-  format: boolean | null;
-}
-
 export function rewardHandler(options: RewardHandlerOptions): ServedHandler {
   const { grader, concurrency = 8 } = options;
-  const verdictOf = async (item: Json, signal: AbortSignal): Promise<Verdict> => {
+  const verdictOf = async (item: Json, signal: AbortSignal) => {
     const { task, answer, format } = readItem(item);
     const known = item["task"] !== undefined || task.answers.length > 0;
     return { ...rewardOf(known ? await grader(task, answer, { signal }) : unknownGold), format };
@@ -61,11 +52,12 @@ export function rewardHandler(options: RewardHandlerOptions): ServedHandler {
 
 const unknownGold: Grade = { correct: null, score: 0, reason: "no right answer is known" };
 
-function rewardOf({ correct, score, reason }: Grade): Omit<Verdict, "format"> {
+function rewardOf({ correct, score, reason }: Grade) {
   if (correct === null) return { reward: null, correct, score: null, reason };
   return { reward: correct ? 1 : 0, correct, score, reason };
 }
 
+/** `format`: whether the chain kept its form; null where only an answer was given. */
 function readItem(item: Json): { task: Task; answer: string | null; format: boolean | null } {
   const task = readTask(item, { id: "reward", graded: true });
   if (item["trajectory"] !== undefined) {

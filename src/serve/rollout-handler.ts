@@ -248,14 +248,6 @@ interface RolloutJob extends Pick<Lease, "seed" | "sample">, NonNullable<Lease["
   withTrajectory: boolean;
 }
 
-interface RolloutRequest {
-  id?: string;
-  policy: PolicyAddress;
-  jobs: RolloutJob[];
-  /** Send each rollout as an event when it ends. */
-  stream: boolean;
-}
-
 const whole = z.number().int();
 const seed = whole.nullish();
 const samplingSchema = z.object({
@@ -285,7 +277,7 @@ const requestSchema = itemSchema.extend({
 });
 
 /** Reads the body; what an item sets takes precedence over what the request sets for all. More than `room` rollouts are refused. */
-export function readRollouts(given: Json, room: number): RolloutRequest {
+export function readRollouts(given: Json, room: number) {
   const baseURL = given["baseURL"] ?? given["base_url"];
   if (!/^https?:$/.test(URL.parse(String(baseURL))?.protocol ?? ""))
     throw new Refusal(400, "baseURL must be the address of the policy, such as http://trainer:8000/v1", {
@@ -302,7 +294,7 @@ export function readRollouts(given: Json, room: number): RolloutRequest {
       headers: { "retry-after": "5" },
     });
   return {
-    ...(id && { id }),
+    id: id || undefined,
     policy: { baseURL: String(baseURL), ...(model && { model }), ...(apiKey && { apiKey }) },
     stream: body.stream === true,
     jobs: items.flatMap(jobsOf),

@@ -8,23 +8,8 @@ import { statusOf } from "../base/http/refusal.ts";
 import { defined } from "../core/json-value.ts";
 import type { Call, Endpoint } from "./keys.ts";
 
-/** What we use of the package, which is installed only where it is wanted. */
-interface Api {
-  context: { active(): object; with<T>(context: object, work: () => T): T };
-  propagation: { extract(context: object, carrier: unknown): object };
-  trace: { getTracer(name: string, version: string): Tracer; setSpan(context: object, span: Span): object };
-}
-interface Tracer {
-  startSpan(name: string, options: { kind: number; attributes: Record<string, unknown> }, context: object): Span;
-}
-interface Span {
-  setAttributes(attributes: Record<string, unknown>): void;
-  setStatus(status: { code: number }): void;
-  end(): void;
-}
-
 const [serverKind, failedStatus] = [1, 2];
-let loading: Promise<Api | undefined> | undefined;
+let loading: Promise<typeof import("@opentelemetry/api") | undefined> | undefined;
 
 /** The endpoint with a span around each request; as it is where the package is not installed. */
 export function withSpans(pattern: string, model: string, endpoint: Endpoint): Endpoint {

@@ -36,16 +36,6 @@ export interface SendOptions {
   timeoutMs?: number;
 }
 
-export interface HttpClient {
-  /** One request, its body as JSON or as the bytes given; statuses from 400 on are errors. No repeats. */
-  send(method: "GET" | "POST" | "DELETE", url: string, body: unknown, options: SendOptions): Promise<HttpAnswer>;
-  /** Waits before the next try: as long as the server asked, or a random, growing time. */
-  pause(tries: number, error: unknown, signal?: AbortSignal): Promise<void>;
-  /** Runs `attempt` until it works, fails for good, or the tries are used up. */
-  retry<T>(attempt: (tries: number) => Promise<T>, signal?: AbortSignal): Promise<T>;
-  close(): Promise<void>;
-}
-
 const retryableStatus = new Set([408, 409, 425, 429, 500, 502, 503, 504, 520, 522, 524, 529]);
 
 /** An error with the time after which the server wants the next try. */
@@ -82,7 +72,7 @@ function codeOf(status: number | undefined): string | undefined {
 }
 
 /** Makes a client with its own connections; idle ones do not keep the process alive. An answer over `maxBytes` (64 MB) is refused. */
-export function httpClient(options: HttpOptions & { maxBytes?: number } = {}): HttpClient {
+export function httpClient(options: HttpOptions & { maxBytes?: number } = {}) {
   const { stallMs = budgets.reply.ms, maxBytes = budgets.reply.bytes, boundary = "model" } = options;
   let agent: Agent | undefined;
 
@@ -99,9 +89,17 @@ export function httpClient(options: HttpOptions & { maxBytes?: number } = {}): H
   }
 
   return {
-    pause: (tries, error, signal) => sleep(retryDelay(tries, error, options), signal),
-    retry: (attempt, signal) => retry(attempt, { ...options, signal }),
-    async send(method, url, body, { headers, signal, timeoutMs }) {
+    /** Waits before the next try: as long as the server asked, or a random, growing time. */
+    pause: (tries: number, error: unknown, signal?: AbortSignal) => sleep(retryDelay(tries, error, options), signal),
+    /** Runs `attempt` until it works, fails for good, or the tries are used up. */
+    retry: <T>(attempt: (tries: number) => Promise<T>, signal?: AbortSignal) => retry(attempt, { ...options, signal }),
+    /** One request, its body as JSON or as the bytes given; statuses from 400 on are errors. No repeats. */
+    async send(
+      method: "GET" | "POST" | "DELETE",
+      url: string,
+      body: unknown,
+      { headers, signal, timeoutMs }: SendOptions,
+    ): Promise<HttpAnswer> {
       const { agent, request } = await dispatcher();
       const what = `${method} ${url.split("?")[0]}`; // a query may hold a key
       const late = timeoutMs === undefined ? undefined : AbortSignal.timeout(timeoutMs);
@@ -162,7 +160,7 @@ export function httpClient(options: HttpOptions & { maxBytes?: number } = {}): H
         chunks,
       };
     },
-    async close() {
+    async close(): Promise<void> {
       await agent?.destroy();
       agent = undefined;
     },
