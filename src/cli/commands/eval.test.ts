@@ -31,6 +31,50 @@ function started(args: string[], input = ""): Promise<{ code: number | null; std
   });
 }
 
+const lines = (text: string) =>
+  text
+    .trim()
+    .split("\n")
+    .map((line) => JSON.parse(line) as { correct: boolean; reason: string });
+
+describe("coa grade", () => {
+  it("reads JSONL and writes one verdict a line", async () => {
+    const input = [
+      '{"gold":"\\\\frac{1}{2}","answer":"0.5"}',
+      "",
+      '{"gold":["1","2"],"answer":"3"}',
+      '{"gold":"1"}',
+    ].join("\n");
+    const { code, stdout } = await started(["grade", "math"], input);
+    assert.equal(code, 0);
+    assert.deepEqual(
+      lines(stdout).map(({ correct }) => correct),
+      [true, false, false],
+    );
+    assert.ok(lines(stdout).every(({ reason }) => reason !== ""));
+    assert.equal(
+      lines((await started(["grade", "gaia"], '{"gold":"1000","answer":"1,000"}')).stdout)[0]?.correct,
+      true,
+    );
+  });
+
+  it("takes the tests of LiveCodeBench as they come: fn_name, and one argument a line", async () => {
+    const gold = { fn_name: "total", inputs: ["[1, 2, 3]", "[]"], outputs: ["6", "0"] };
+    const answer = "class Solution:\n    def total(self, numbers):\n        return sum(numbers)\n";
+    const [grade] = lines((await started(["grade", "code"], JSON.stringify({ gold, answer }))).stdout);
+    assert.equal(grade?.correct, true, String(grade?.reason));
+  });
+
+  it("says what is wrong with a kind or a line, with exit code 2", async () => {
+    const kind = await started(["grade", "maths"]);
+    assert.equal(kind.code, 2);
+    assert.match(kind.stderr, /no grader "maths"; there are: qa/);
+    const line = await started(["grade", "qa"], "nonsense\n");
+    assert.equal(line.code, 2);
+    assert.match(line.stderr, /line 1 of the input is not JSON/);
+  });
+});
+
 describe("coa eval", () => {
   it("runs a system of one's own, continues it, compares two and writes the report", async () => {
     await writeFile(

@@ -13,6 +13,7 @@ export const stages: Readonly<Record<string, Readonly<Record<string, string>>>> 
     show: "Show anything: runs, chains, datasets, trainings, evaluations, models; alone, the workspace",
     doctor: "Check what works on this machine and what is missing",
     clean: "Delete checkpoints of finished trainings, caches, expired responses",
+    grade: "Grade answers given as JSONL",
   },
   "Record what you have": {
     "record proxy": "Record, replay or limit the model calls of any app",

@@ -100,7 +100,7 @@ function codeContests(row: Row): CodeTests | undefined {
 }
 
 /** Training-format rows: stdin lists, input/output lists, or assertions on calls of `Solution`. */
-function trainingRow(truth: unknown, functionName?: string): CodeTests | undefined {
+export function trainingRow(truth: unknown, functionName?: string): CodeTests | undefined {
   if (truth === null || typeof truth !== "object") return undefined;
   const { stdin, expected_output, inputs, outputs, fn_name, functional } = truth as Row;
   if (Array.isArray(stdin)) return { inputs: stdin as string[], outputs: expected_output as string[] };
