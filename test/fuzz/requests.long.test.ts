@@ -42,9 +42,10 @@ it("fuzzed bodies of requests are answered, none with a fault of the server", as
   const tokenizer = byteTokenizer();
   const script = () => "<think>t</think><answer>Lyon</answer>";
   const faults: unknown[] = [];
+  const model = scriptedModel(script, { tokenizer, chunkSize: 0 });
   const open = () =>
     chainHandler({
-      model: scriptedModel(script, { tokenizer, chunkSize: 0 }),
+      model,
       profile: mhqaProfile,
       toolsOf: () => [tableTool({ Ada: "Ada lives in Lyon." }, "wiki_search")],
       defaults: { systemPrompt: "Answer.", limits: { maxSteps: 3 } },
@@ -58,6 +59,7 @@ it("fuzzed bodies of requests are answered, none with a fault of the server", as
     "requests",
     async (random, number) => {
       if (number % 20_000 === 19_999) served = await open(); // what is stored stays in memory
+      model.requests.length = 0; // the model of the test remembers them all
       const path = paths[random.below(paths.length)]!;
       const text = JSON.stringify(mutated(bodies[path], random));
       const headers = { "content-type": "application/json", accept: "application/json, text/event-stream" };
