@@ -99,41 +99,23 @@ export function tellMissing(file: string, part: string, { onBad }: ReadOptions):
   else process.emitWarning(printable(`${file}: ${message}`));
 }
 
-export interface Replay<Call> {
-  readonly size: number;
-  add(call: Call): void;
-  /** The same request recorded several times is answered in the recorded order, then from the start again. */
-  find(kind: string, request: unknown): Call | undefined;
-  /** What to say where nothing was found: the nearest recorded request and where it differs. */
-  explainMiss(kind: string, request: unknown): string;
-}
-
-/** A replay of calls; `what` says what kind a call is and what it asked. */
-export function replayOf<Call>(
-  calls: Iterable<Call>,
-  what: (call: Call) => { kind: string; request: unknown },
-): Replay<Call> {
-  const all: Call[] = [];
-  const byKey = new Map<string, { list: Call[]; next: number }>();
-  const replay: Replay<Call> = {
-    get size() {
-      return all.length;
-    },
-    add(call) {
-      const { kind, request } = what(call);
+/** Answers from recorded calls; `what` says what kind a call is and what it asked. */
+export function replayOf<Call>(calls: readonly Call[], what: (call: Call) => { kind: string; request: unknown }) {
+  const byKey = Map.groupBy(calls, (call) => requestKey(what(call).kind, what(call).request));
+  const given = new Map<string, number>();
+  return {
+    /** The same request recorded several times is answered in the recorded order, then from the start again. */
+    find(kind: string, request: unknown): Call | undefined {
       const key = requestKey(kind, request);
-      const entry = byKey.get(key) ?? { list: [], next: 0 };
-      entry.list.push(call);
-      byKey.set(key, entry);
-      all.push(call);
+      const same = byKey.get(key);
+      const turn = given.get(key) ?? 0;
+      if (same) given.set(key, turn + 1);
+      return same?.[turn % same.length];
     },
-    find(kind, request) {
-      const entry = byKey.get(requestKey(kind, request));
-      return entry?.list[entry.next++ % entry.list.length];
-    },
-    explainMiss(kind, request) {
+    /** What to say where nothing was found: the nearest recorded request and where it differs. */
+    explainMiss(kind: string, request: unknown): string {
       const asked = canonicalJson(request);
-      const recorded = all
+      const recorded = calls
         .slice(-2000)
         .flatMap((call) => (what(call).kind === kind ? [canonicalJson(what(call).request)] : []));
       if (recorded.length === 0)
@@ -145,9 +127,9 @@ export function replayOf<Call>(
       return `this ${kind} request was never recorded. The nearest one differs: asked ${excerpt(asked)}, recorded ${excerpt(nearest)}`;
     },
   };
-  for (const call of calls) replay.add(call);
-  return replay;
 }
+
+export type Replay<Call> = ReturnType<typeof replayOf<Call>>;
 
 /** How many characters two texts begin with alike. */
 function commonStart(a: string, b: string): number {
