@@ -1,9 +1,9 @@
 /**
  * A workspace for the jobs that people bring to the studio: a small quickstart with the shipped model, whose RL takes a few
  * steps at far too high a rate, so that some tasks are right before and wrong after; and a distillation with a filter that
- * drops right runs. It takes the time of a few hundred chains and is kept between tests of one checkout.
+ * drops right runs. It takes the time of a few hundred chains and is kept until a source changes.
  */
-import { existsSync } from "node:fs";
+import { existsSync, globSync, statSync } from "node:fs";
 import { cp, mkdtemp, rename, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -22,10 +22,15 @@ const settings = {
   rl: { steps: 2, groups: 3, samples: 4, rate: 3e-3 },
 };
 
+const root = join(import.meta.dirname, "..", "..");
+
 /** A copy of the workspace in a folder of its own. */
 export async function jobWorkspace(): Promise<string> {
-  const kept = join(tmpdir(), `coa-jobs-${fingerprint(JSON.stringify([settings, import.meta.dirname])).slice(0, 12)}`);
+  const sources = globSync("src/**/*.ts", { cwd: root }).map((file) => statSync(join(root, file)).mtimeMs);
+  const ofCheckout = join(tmpdir(), `coa-jobs-${fingerprint(root).slice(0, 8)}-`);
+  const kept = ofCheckout + fingerprint(JSON.stringify([settings, Math.max(...sources)])).slice(0, 8);
   if (!existsSync(kept)) {
+    for (const stale of globSync(`${ofCheckout}*`)) await rm(stale, { recursive: true, force: true });
     const made = await mkdtemp(join(tmpdir(), "coa-jobs-"));
     const at = (...parts: string[]) => join(made, "quickstart", ...parts);
     await runQuickstart({ folder: at(), settings, seed: 1 });
