@@ -9,8 +9,8 @@ import { pathToFileURL } from "node:url";
 import names from "../src/base/work/option-names.json" with { type: "json" };
 
 /** Which parameter of a function its options are, where it is not the second. */
-const first = new Set(["openaiCompatible", "openEmbeddedEngine", "openTinkerEngine", "chooseSandbox", "startProxy", "distill"])
-  .union(new Set(["exportDataset", "trainSft", "trainRl", "chainSystem", "chainHandler"])); // biome-ignore format: one list
+const first = new Set(["openaiCompatible", "openEmbeddedEngine", "openTinkerEngine", "chooseSandbox", "startProxy"])
+  .union(new Set(["trainSft", "trainRl", "chainSystem", "chainHandler"])); // biome-ignore format: one list
 const entries = [
   "",
   "models",
