@@ -54,6 +54,7 @@ export function summarise(records: readonly EvaluationRecord[], options: Summari
     score: runs === 0 ? 0 : total(records, (record) => record.grade.score) / runs,
     passAtK: passes(rows, samples),
     majority: options.majority ?? null,
+    calibrationError: calibrationError(records),
     whenRight: right.length === 0 ? null : divide(costs(right), right.length),
     runs,
     successes: right.length,
@@ -90,6 +91,23 @@ function replayedOf(records: readonly EvaluationRecord[]): Pick<Summary, "replay
   if (found.length === 0) return {};
   const sum = (key: "calls" | "missing") => found.reduce((total, one) => total + one[key], 0);
   return { replayed: { calls: sum("calls"), missing: sum("missing") } };
+}
+
+/** HLE's figure: answers in order of confidence, a hundred to a bin, the last bin with what is left. */
+function calibrationError(records: readonly EvaluationRecord[]): number | null {
+  const judged = records.flatMap(({ grade }) =>
+    grade.confidence === undefined || grade.correct === null ? [] : [{ sure: grade.confidence, right: grade.correct }],
+  );
+  if (judged.length === 0) return null;
+  judged.sort((a, b) => a.sure - b.sure);
+  const bins = Math.max(1, Math.floor(judged.length / 100));
+  let sum = 0;
+  for (let bin = 0; bin < bins; bin++) {
+    const members = judged.slice(bin * 100, bin === bins - 1 ? undefined : (bin + 1) * 100);
+    const gap = mean(members.map(({ sure }) => sure)) - mean(members.map(({ right }) => (right ? 1 : 0)));
+    sum += (members.length / judged.length) * gap * gap;
+  }
+  return Math.sqrt(sum);
 }
 
 function groups(rows: TaskRuns[], key: (row: TaskRuns) => string): Record<string, GroupFigures> {

@@ -71,6 +71,8 @@ export interface Summary {
   samples: number;
   /** How it was measured: file of tasks, scorers, judges. @internal */
   measure?: Measure;
+  /** Root mean square of how sure answers were less how often right, where a judge read that; null elsewhere. */
+  calibrationError?: number | null;
   score: number;
   /** pass@k without bias, for k = 1, 2, 4, … and the number of samples. */
   passAtK: Record<string, number>;
