@@ -12,8 +12,10 @@ export interface ProtoWriter {
   text(field: number, value: string): void;
   bytes(field: number, value: Uint8Array): void;
   message(field: number, write: (writer: ProtoWriter) => void): void;
-  finish(): Uint8Array;
+  finish(): Uint8Array<ArrayBuffer>;
 }
+
+const nothing = new Uint8Array();
 
 /** Starts an empty message. */
 export function protoWriter(): ProtoWriter {
@@ -28,7 +30,7 @@ export function protoWriter(): ProtoWriter {
     push(varint(value.length));
     push(value);
   };
-  return {
+  const writer: ProtoWriter = {
     integer(field, value) {
       push(varint(field << 3));
       push(varint(value));
@@ -43,10 +45,13 @@ export function protoWriter(): ProtoWriter {
     },
     text: (field, value) => bytes(field, Buffer.from(value, "utf8")),
     bytes,
+    // Its parts follow its length, which is put in afterwards: joined by themselves, weights would be copied at every level.
     message(field, write) {
-      const inner = protoWriter();
-      write(inner);
-      bytes(field, inner.finish());
+      push(varint((field << 3) | 2));
+      const [at, before] = [parts.push(nothing) - 1, total];
+      write(writer);
+      parts[at] = varint(total - before);
+      total += parts[at].length;
     },
     finish() {
       const all = new Uint8Array(total);
@@ -58,6 +63,7 @@ export function protoWriter(): ProtoWriter {
       return all;
     },
   };
+  return writer;
 }
 
 /** Seven bits a byte, low bits first; negative numbers as 64-bit two's complement. */
@@ -81,8 +87,6 @@ export interface ProtoField {
   /** What is neither; of a double and a float their own bytes. */
   bytes: Uint8Array;
 }
-
-const nothing = new Uint8Array();
 
 /** Reads the fields of a message in their order; bytes are views, not copies. */
 export function* protoFields(message: Uint8Array): Generator<ProtoField> {

@@ -33,8 +33,8 @@ export interface Thread<Calls extends ThreadCalls<Calls>> {
     name: Name,
     ...input: Parameters<Calls[Name]>
   ): Promise<Awaited<ReturnType<Calls[Name]>>>;
-  /** Sends a message that is not answered. */
-  post(message: unknown): void;
+  /** Sends a message that is not answered; what is moved is gone here. */
+  post(message: unknown, moved?: ArrayBuffer[]): void;
   /** Keeps the process alive until released, as a call does until it is answered. */
   hold(): Release;
   /** Why it can't be called any more. */
@@ -141,7 +141,7 @@ export function startThread<Calls extends ThreadCalls<Calls>>(file: URL, options
       worker.postMessage({ call: calls, name: name as string, input } satisfies Call);
       return promise;
     },
-    post: (message) => worker?.postMessage(message),
+    post: (message, moved) => worker?.postMessage(message, moved),
     hold() {
       let holds = true;
       hold();

@@ -3,12 +3,12 @@
  * aligned. Dimensions are written innermost first. This file knows the container; the number formats are in
  * `formats` below, what the keys and names mean is in `gguf-model.ts`.
  */
-import { closeSync, openSync, readSync } from "node:fs";
 import { open } from "node:fs/promises";
 import { writeAll } from "../../../base/files/disk.ts";
 import { writeFileAtomically } from "../../../base/files/write-file.ts";
 import { CoaError, messageOf } from "../../../core/errors.ts";
-import { sizeOf, type Tensor, widenBfloat16 } from "./safetensors.ts";
+import { elementCount, type Parameter, type ParameterSet } from "../model/parameter-set.ts";
+import { readRange, widenBfloat16 } from "./safetensors.ts";
 
 /** The number formats that are written here. */
 export type GgufType = "f32" | "f16" | "q8_0";
@@ -27,7 +27,7 @@ const typeNumber: Record<GgufType, number> = { f32: 0, f16: 1, q8_0: 8 };
 const valueNumber = { u32: 4, i32: 5, f32: 6, bool: 7, string: 8, array: 9 } as const;
 
 /** One tensor to be written, in the format wanted. */
-export interface GgufTensor extends Tensor {
+export interface GgufTensor extends Parameter {
   type: GgufType;
 }
 
@@ -80,7 +80,7 @@ export async function writeGguf(
     for (const size of [...shape].reverse()) u64(size);
     u32(typeNumber[type]);
     u64(offset);
-    offset += padded(byteLength(sizeOf(shape), type));
+    offset += padded(byteLength(elementCount(shape), type));
   }
   const head = Buffer.concat(parts);
   await writeFileAtomically(path, async (file) => {
@@ -110,7 +110,7 @@ function encode(data: Float32Array, type: GgufType): Uint8Array {
 const headBytes = 64 * 2 ** 20;
 
 /** Reads what a GGUF file says of itself. A tensor's numbers are read each time its `data` is asked for, and kept by none. */
-export async function readGguf(path: string): Promise<{ metadata: GgufMetadata; tensors: Map<string, Tensor> }> {
+export async function readGguf(path: string): Promise<{ metadata: GgufMetadata; tensors: ParameterSet }> {
   try {
     const file = await open(path);
     try {
@@ -197,7 +197,7 @@ function parseGguf(head: Buffer, fileBytes: number, path: string) {
   const { metadata, infos, end } = parseHeader(head, path);
   const unit = Number(metadata.get("general.alignment") ?? alignment);
   const start = Math.ceil(end / unit) * unit;
-  const tensors = new Map<string, Tensor>();
+  const tensors: ParameterSet = new Map();
   for (const { name, shape, type, offset } of infos)
     tensors.set(name, lazyTensor(path, `tensor ${name} in ${path}`, shape, type, start + offset, fileBytes));
   return { metadata, tensors };
@@ -210,9 +210,9 @@ function lazyTensor(
   type: number,
   start: number,
   fileBytes: number,
-): Tensor {
+): Parameter {
   const format = blockFormat(type, what);
-  const length = (sizeOf(shape) / format.size) * format.bytes;
+  const length = (elementCount(shape) / format.size) * format.bytes;
   if (!Number.isSafeInteger(length))
     throw new CoaError("format", `${what}: its shape [${shape}] holds no whole blocks`);
   if (start + length > fileBytes)
@@ -223,18 +223,7 @@ function lazyTensor(
   return {
     shape,
     get data() {
-      const bytes = new Uint8Array(length);
-      const file = openSync(path, "r");
-      try {
-        for (let done = 0; done < length; ) {
-          const count = readSync(file, bytes, done, Math.min(length - done, 2 ** 30), start + done);
-          if (count === 0) throw new CoaError("format", `${what} ends early, at ${done} of ${length} bytes`);
-          done += count;
-        }
-      } finally {
-        closeSync(file);
-      }
-      return readBlocks(bytes, format);
+      return readBlocks(readRange(path, start, length, what), format);
     },
   };
 }

@@ -13,6 +13,7 @@ import {
   finalNormName,
   headName,
   layerNames,
+  type Parameter,
   type ParameterSet,
 } from "../model/parameters.ts";
 import {
@@ -25,7 +26,6 @@ import {
 } from "./gguf-format.ts";
 import { tokenizerFilesOf } from "./gguf-tokenizer.ts";
 import { saveModelFolder } from "./model-folder.ts";
-import type { Tensor } from "./safetensors.ts";
 
 function tensorNames(config: ModelConfig): Map<string, string> {
   const names = new Map([
@@ -57,7 +57,7 @@ function tensorNames(config: ModelConfig): Map<string, string> {
 }
 
 /** Reorders the rows of each head between halves (Hugging Face) and neighbours (llama.cpp's Llama). */
-export function reorderRows(tensor: Tensor, heads: number, to: "neighbours" | "halves"): Tensor {
+export function reorderRows(tensor: Parameter, heads: number, to: "neighbours" | "halves"): Parameter {
   const rows = tensor.shape[0]!;
   const from = tensor.data;
   const columns = from.length / rows;
@@ -77,7 +77,7 @@ export function reorderRows(tensor: Tensor, heads: number, to: "neighbours" | "h
 const isQuery = (name: string) => name.includes(".q_proj.");
 const isKey = (name: string) => name.includes(".k_proj.");
 
-function reordered(config: ModelConfig, name: string, tensor: Tensor, to: "neighbours" | "halves"): Tensor {
+function reordered(config: ModelConfig, name: string, tensor: Parameter, to: "neighbours" | "halves"): Parameter {
   if (config.architecture !== "llama" || !(isQuery(name) || isKey(name))) return tensor;
   const { shape } = tensor;
   return {
@@ -183,7 +183,7 @@ export async function loadGguf(
   return { config, parameters, metadata };
 }
 
-function configOf(metadata: GgufMetadata, tensors: ReadonlyMap<string, Tensor>, path: string): ModelConfig {
+function configOf(metadata: GgufMetadata, tensors: ParameterSet, path: string): ModelConfig {
   const architecture = metadata.get("general.architecture");
   if (architecture !== "llama" && architecture !== "qwen2" && architecture !== "qwen3")
     throw new CoaError(
@@ -227,7 +227,7 @@ function configOf(metadata: GgufMetadata, tensors: ReadonlyMap<string, Tensor>, 
 }
 
 /** Some writers repeat the embedding as the head of a tied model. */
-function same(head: Tensor, embedding: Tensor): boolean {
+function same(head: Parameter, embedding: Parameter): boolean {
   const [a, b] = [head.data, embedding.data];
   return a.length === b.length && Buffer.compare(bytesOf(a), bytesOf(b)) === 0;
 }

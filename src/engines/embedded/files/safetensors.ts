@@ -9,14 +9,10 @@ import { type FileHandle, open } from "node:fs/promises";
 import { writeAll } from "../../../base/files/disk.ts";
 import { writeFileAtomically } from "../../../base/files/write-file.ts";
 import { CoaError, messageOf } from "../../../core/errors.ts";
+import { elementCount, type ParameterSet } from "../model/parameter-set.ts";
 
 /** How the numbers of a tensor are stored. */
 export type TensorType = "f32" | "f16" | "bf16";
-
-export interface Tensor {
-  shape: number[];
-  data: Float32Array;
-}
 
 const bytesPerNumber: Record<string, number> = { F32: 4, F16: 2, BF16: 2, F64: 8 };
 const maxHeaderBytes = 100_000_000;
@@ -53,25 +49,24 @@ export async function readSafetensors(
   path: string,
   names?: ReadonlySet<string>,
   { later = false } = {},
-): Promise<{ tensors: Map<string, Tensor>; metadata: Record<string, string> }> {
+): Promise<{ tensors: ParameterSet; metadata: Record<string, string> }> {
   const file = await openFile(path);
   try {
     const header = await headerOf(file, path);
-    const tensors = new Map<string, Tensor>();
+    const tensors: ParameterSet = new Map();
     for (const [name, entry] of header.tensors) {
       if (names && !names.has(name)) continue;
       const { shape } = entry;
-      if (!later) tensors.set(name, { shape, data: readTensor(file.fd, entry, name, path) });
+      const what = `tensor ${name} in ${path}`;
+      const count = elementCount(shape);
+      const read = (start: number, end: number) => readNumbers(path, entry, what, start, end);
+      if (!later) tensors.set(name, { shape, data: readNumbers(file.fd, entry, what, 0, count) });
       else
         tensors.set(name, {
           shape,
+          read,
           get data() {
-            const descriptor = openSync(path, "r");
-            try {
-              return readTensor(descriptor, entry, name, path);
-            } finally {
-              closeSync(descriptor);
-            }
+            return read(0, count);
           },
         });
     }
@@ -125,7 +120,7 @@ function checkEntry(name: string, value: unknown, base: number, size: number, pa
   if (base + to > size)
     refuse(`its numbers end at byte ${base + to} but the file has ${size}; the file is truncated, fetch it again`);
   const width = bytesPerNumber[dtype];
-  if (width !== undefined && to - from !== width * shape.reduce((a, b) => a * b, 1))
+  if (width !== undefined && to - from !== width * elementCount(shape))
     refuse(`shape [${shape}] of ${dtype} does not fit its ${to - from} bytes`);
   return { dtype, shape: [...shape], start: base + from, end: base + to };
 }
@@ -134,25 +129,37 @@ function isSizes(value: unknown): value is number[] {
   return Array.isArray(value) && value.every((item) => Number.isSafeInteger(item) && item >= 0);
 }
 
-function readTensor(descriptor: number, entry: TensorEntry, name: string, path: string): Float32Array {
-  if (bytesPerNumber[entry.dtype] === undefined)
-    throw new CoaError(
-      "format",
-      `tensor ${name} in ${path} is stored as ${entry.dtype}; F32, F16 and BF16 are read here`,
-    );
-  const buffer = new ArrayBuffer(entry.end - entry.start);
-  const bytes = new Uint8Array(buffer);
-  for (let done = 0; done < bytes.length; ) {
-    const length = Math.min(bytes.length - done, 1 << 30);
-    const bytesRead = readSync(descriptor, bytes, done, length, entry.start + done);
-    if (bytesRead === 0)
-      throw new CoaError("format", `tensor ${name} in ${path} ends early, at ${done} of ${bytes.length} bytes`);
-    done += bytesRead;
-  }
-  if (entry.dtype === "F16") return new Float32Array(new Float16Array(buffer));
-  if (entry.dtype === "BF16") return widenBfloat16(new Uint16Array(buffer));
-  if (entry.dtype === "F64") return Float32Array.from(new Float64Array(buffer));
+function readNumbers(
+  file: string | number,
+  { dtype, start: at }: TensorEntry,
+  what: string,
+  start: number,
+  end: number,
+): Float32Array {
+  const width = bytesPerNumber[dtype];
+  if (width === undefined)
+    throw new CoaError("format", `${what} is stored as ${dtype}; F32, F16 and BF16 are read here`);
+  const { buffer } = readRange(file, at + start * width, (end - start) * width, what);
+  if (dtype === "F16") return new Float32Array(new Float16Array(buffer));
+  if (dtype === "BF16") return widenBfloat16(new Uint16Array(buffer));
+  if (dtype === "F64") return Float32Array.from(new Float64Array(buffer));
   return new Float32Array(buffer);
+}
+
+/** So many bytes of a file, which is open or is opened for it. */
+export function readRange(file: string | number, start: number, length: number, what: string): Uint8Array<ArrayBuffer> {
+  const bytes = new Uint8Array(length);
+  const descriptor = typeof file === "number" ? file : openSync(file, "r");
+  try {
+    for (let done = 0; done < length; ) {
+      const count = readSync(descriptor, bytes, done, Math.min(length - done, 2 ** 30), start + done);
+      if (count === 0) throw new CoaError("format", `${what} ends early, at ${done} of ${length} bytes`);
+      done += count;
+    }
+    return bytes;
+  } finally {
+    if (descriptor !== file) closeSync(descriptor);
+  }
 }
 
 /** The bytes of a tensor, stored as `type`. */
@@ -161,15 +168,10 @@ function tensorBytes(data: Float32Array, type: TensorType): Uint8Array {
   return new Uint8Array(type === "f16" ? new Float16Array(data).buffer : narrowBfloat16(data).buffer);
 }
 
-/** How many numbers a tensor has. */
-export function sizeOf(shape: readonly number[]): number {
-  return shape.reduce((a, b) => a * b, 1);
-}
-
 /** Writes tensors in the map's order, all or nothing; each one's numbers are read once, when they are written. */
 export async function writeSafetensors(
   path: string,
-  tensors: ReadonlyMap<string, Tensor>,
+  tensors: Readonly<ParameterSet>,
   options: { type?: TensorType; metadata?: Record<string, string> } = {},
 ): Promise<void> {
   const type = options.type ?? "f32";
@@ -177,7 +179,7 @@ export async function writeSafetensors(
   const header: Record<string, unknown> = { __metadata__: { format: "pt", ...options.metadata } };
   let offset = 0;
   for (const [name, { shape }] of tensors) {
-    const end = offset + sizeOf(shape) * width;
+    const end = offset + elementCount(shape) * width;
     header[name] = { dtype: type.toUpperCase(), shape, data_offsets: [offset, end] };
     offset = end;
   }

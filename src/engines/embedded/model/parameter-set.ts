@@ -8,6 +8,22 @@
 export interface Parameter {
   shape: number[];
   data: Float32Array;
+  /** Some of the numbers, where they are read from a file whenever they are asked for. */
+  read?(start: number, end: number): Float32Array;
+}
+
+/** All numbers, or pieces of whole rows where they are read from a file: an embedding takes 1 GB and is needed row by row. */
+export function* piecesOf(parameter: Parameter): Generator<{ start: number; numbers: Float32Array }> {
+  const { shape, read } = parameter;
+  if (!read) return yield { start: 0, numbers: parameter.data };
+  const [rows, width = 1] = shape as [number, number?];
+  const step = Math.ceil(2 ** 20 / width);
+  for (let row = 0; row < rows; row += step)
+    yield { start: row * width, numbers: read(row * width, Math.min(rows, row + step) * width) };
+}
+
+export function elementCount(shape: readonly number[]): number {
+  return shape.reduce((product, size) => product * size, 1);
 }
 
 /** Weights keyed by Hugging Face tensor name. */

@@ -4,15 +4,24 @@ import { seededRandom } from "../../../base/work/random.ts";
 import { CoaError } from "../../../core/errors.ts";
 import type { ModelConfig } from "./config.ts";
 import { installCopyCircuit } from "./copy-circuit.ts";
-import { embeddingName, finalNormName, headName, layerNames, type ParameterSet } from "./parameter-set.ts";
+import {
+  elementCount,
+  embeddingName,
+  finalNormName,
+  headName,
+  layerNames,
+  type ParameterSet,
+} from "./parameter-set.ts";
 
 export {
+  elementCount,
   embeddingName,
   finalNormName,
   headName,
   layerNames,
   type Parameter,
   type ParameterSet,
+  piecesOf,
 } from "./parameter-set.ts";
 
 export interface InitialOptions {
@@ -58,10 +67,6 @@ export function parameterCount(config: ModelConfig): number {
   let total = 0;
   for (const shape of parameterShapes(config).values()) total += elementCount(shape);
   return total;
-}
-
-export function elementCount(shape: readonly number[]): number {
-  return shape.reduce((product, size) => product * size, 1);
 }
 
 /** Draws new weights: norms 1, biases 0, projections normal with 1/sqrt(in), residual outputs shrunk by 1/sqrt(2 layers). */

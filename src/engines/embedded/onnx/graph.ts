@@ -93,7 +93,7 @@ export function createGraph() {
       const [named] = addNode({ operator: "Identity", inputs: [value], outputs: [value] }, [name]);
       outputs.push(named!);
     },
-    encode(): Uint8Array {
+    encode(): Uint8Array<ArrayBuffer> {
       const model = protoWriter();
       model.integer(1, 10);
       model.text(2, "chain-of-agents");

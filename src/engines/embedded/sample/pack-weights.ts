@@ -4,7 +4,14 @@
  * into the query weights, or into the weights of the queries' norm, which would undo it. Head dimensions are spread so that each half starts on a whole vector; the gaps stay zero.
  */
 import { type ModelConfig, rotaryFrequencies } from "../model/config.ts";
-import { embeddingName, finalNormName, headName, layerNames, type ParameterSet } from "../model/parameters.ts";
+import {
+  embeddingName,
+  finalNormName,
+  headName,
+  layerNames,
+  type ParameterSet,
+  piecesOf,
+} from "../model/parameters.ts";
 import type { DecoderLayout } from "./decoder-layout.ts";
 import { panelColumns } from "./wasm/matmul.ts";
 import { groupedRow, packColumn8, panelBytes8 } from "./wasm/matmul-8bit.ts";
@@ -19,7 +26,7 @@ export function packWeights(
   const memory = new Float32Array(buffer);
   const memory8 = { floats: memory, bytes: new Int8Array(buffer) };
   const data = (name: string) => parameters.get(name)!.data;
-  const { headSize, heads, kvHeads, hiddenSize, intermediateSize } = config;
+  const { headSize, heads, kvHeads } = config;
   const half = headSize / 2;
   const spread = (index: number) => {
     const within = index % headSize;
@@ -31,9 +38,7 @@ export function packWeights(
 
   /** Puts W [out, in] into a packed matrix of `depth` rows, columns starting at `column`. */
   const pack = (name: string, address: number, depth: number, options: PackOptions = {}) => {
-    const weights = data(name);
-    const inputs = options.inputs ?? hiddenSize;
-    const outputs = weights.length / inputs;
+    const [, inputs] = parameters.get(name)!.shape as [number, number];
     const scale = options.scale ?? 1;
     const start = address / 4;
     // Publishing repeats this for every weight: the inner loop only reads, multiplies and writes.
@@ -42,18 +47,20 @@ export function packWeights(
       (_, input) => (options.spreadInputs ? spread(input) : input) * panelColumns,
     );
     const row = groupedRow(depth);
-    for (let out = 0; out < outputs; out++) {
-      const column = (options.column ?? 0) + (options.spreadOutputs ? spread(out) : out);
-      if (layout.precision === "8bit") {
-        for (let input = 0, from = out * inputs; input < inputs; input++)
-          row[rows[input]! / panelColumns] = weights[from + input]! * scale;
-        const panel = address + Math.floor(column / panelColumns) * panelBytes8(depth);
-        packColumn8(memory8, panel, column % panelColumns, row);
-        continue;
+    for (const piece of piecesOf(parameters.get(name)!)) {
+      const weights = piece.numbers;
+      for (let from = 0, out = piece.start / inputs; from < weights.length; from += inputs, out++) {
+        const column = (options.column ?? 0) + (options.spreadOutputs ? spread(out) : out);
+        if (layout.precision === "8bit") {
+          for (let input = 0; input < inputs; input++)
+            row[rows[input]! / panelColumns] = weights[from + input]! * scale;
+          const panel = address + Math.floor(column / panelColumns) * panelBytes8(depth);
+          packColumn8(memory8, panel, column % panelColumns, row);
+          continue;
+        }
+        const panel = start + Math.floor(column / panelColumns) * depth * panelColumns + (column % panelColumns);
+        for (let input = 0; input < inputs; input++) memory[panel + rows[input]!] = weights[from + input]! * scale;
       }
-      const panel = start + Math.floor(column / panelColumns) * depth * panelColumns + (column % panelColumns);
-      const from = out * inputs;
-      for (let input = 0; input < inputs; input++) memory[panel + rows[input]!] = weights[from + input]! * scale;
     }
   };
   const packBias = (name: string, address: number, column: number, scale: number) => {
@@ -80,10 +87,10 @@ export function packWeights(
       packBias(names.queryNorm, place.queryNorm, 0, attentionScale);
       packBias(names.keyNorm, place.keyNorm, 0, 1);
     }
-    pack(names.outputWeight, place.out, layout.queryWidth, { inputs: heads * headSize, spreadInputs: true });
+    pack(names.outputWeight, place.out, layout.queryWidth, { spreadInputs: true });
     pack(names.gateWeight, place.gateUp, layout.width);
     pack(names.upWeight, place.gateUp, layout.width, { column: layout.innerWidth });
-    pack(names.downWeight, place.down, layout.innerWidth, { inputs: intermediateSize });
+    pack(names.downWeight, place.down, layout.innerWidth);
   }
   memory.set(data(finalNormName), layout.finalNorm / 4);
   pack(embeddingName, layout.embedding, layout.width);
@@ -92,7 +99,6 @@ export function packWeights(
 
 interface PackOptions {
   column?: number;
-  inputs?: number;
   spreadOutputs?: boolean;
   spreadInputs?: boolean;
   scale?: number;

@@ -1,9 +1,13 @@
 import assert from "node:assert/strict";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { describe, it } from "node:test";
 import { naiveForward } from "../../../../test/engine/naive-forward.ts";
 import { seededRandom } from "../../../base/work/random.ts";
+import { loadModelFolder, saveModelFolder } from "../files/model-folder.ts";
 import { modelConfig } from "../model/config.ts";
-import { initialParameters } from "../model/parameters.ts";
+import { initialParameters, type ParameterSet } from "../model/parameters.ts";
 import { createSampler } from "./create-sampler.ts";
 import type { SamplerOptions } from "./sampler.ts";
 import { groupInputs } from "./wasm/matmul-8bit.ts";
@@ -107,5 +111,52 @@ describe("steps of many rows", () => {
     assert.ok(isWide(smollm, "f32") && !isWide(configs.qwen2, "f32"));
     const twice = modelConfig({ ...large, intermediateSize: 6144 });
     assert.ok(!isWide(twice, "f32") && isWide(twice, "8bit"));
+  });
+});
+
+describe("weights that are read from a file", () => {
+  it("are packed from pieces of 4 MB, never from a whole embedding, to the same bits", async () => {
+    const config = modelConfig({ ...shape, vocabularySize: 30_000, maxContext: 128, architecture: "llama" });
+    const folder = await mkdtemp(join(tmpdir(), "coa-pieces-"));
+    try {
+      await saveModelFolder(folder, { config, parameters: initialParameters(config, 5, { embeddingDeviation: 0.3 }) });
+      const kept = (await loadModelFolder(folder)).parameters;
+      let largest = 0;
+      const counted: ParameterSet = new Map();
+      for (const [name, { shape, read }] of (await loadModelFolder(folder, { later: true })).parameters) {
+        const counting = (start: number, end: number) => {
+          largest = Math.max(largest, 4 * (end - start));
+          return read!(start, end);
+        };
+        const all = shape.reduce((product, size) => product * size);
+        counted.set(name, {
+          shape,
+          read: counting,
+          get data() {
+            return counting(0, all);
+          },
+        });
+      }
+      for (const wide of [false, true]) {
+        const answers = [kept, counted].map((parameters) => {
+          const sampler = createSampler(config, parameters, { maxBatch: 2, precision: "8bit", wide });
+          sampler.submit({
+            id: 1,
+            tokens: Array.from({ length: 40 }, (_, at) => at * 700),
+            maxTokens: 4,
+            temperature: 0,
+          });
+          const events: unknown[] = [];
+          while (!sampler.idle) events.push(...sampler.step());
+          sampler.close();
+          return events;
+        });
+        assert.ok(answers[0]!.length >= 4);
+        assert.deepEqual(answers[1], answers[0]);
+      }
+      assert.ok(largest > 2 ** 21 && largest <= 2 ** 22, `${largest} bytes at once`);
+    } finally {
+      await rm(folder, { recursive: true, force: true });
+    }
   });
 });

@@ -7,12 +7,15 @@ import { startThread } from "../../../base/work/thread.ts";
 import { CoaError } from "../../../core/errors.ts";
 import type { ModelConfig } from "../model/config.ts";
 import {
+  elementCount,
   embeddingName,
   finalNormName,
   headName,
   layerNames,
+  type Parameter,
   type ParameterSet,
   parameterCount,
+  piecesOf,
 } from "../model/parameters.ts";
 import { createGraph, type Graph, type Value } from "../onnx/graph.ts";
 import { add, concat, gatherRows, gemm, multiply, scalar, silu } from "../onnx/operators.ts";
@@ -38,7 +41,7 @@ export type WideThreadData = Pick<TileThreadData, "module" | "memory" | "layout"
 };
 
 /** What the thread is told: a graph of the next weights, or to compute the wide tile. */
-export type ToWideThread = { graph: Uint8Array; index: number } | "run";
+export type ToWideThread = { graph: Uint8Array<ArrayBuffer>; index: number } | "run";
 
 export const wideStates = { busy: 0, done: 1, failed: 2, absent: 3 } as const;
 
@@ -53,7 +56,7 @@ export function startWideThread(data: WideThreadData, parameters: ParameterSet) 
   let loaded = false;
   const begin = (message: ToWideThread) => {
     Atomics.store(control, controlWords.wide, wideStates.busy);
-    thread.post(message);
+    thread.post(message, message === "run" ? [] : [message.graph.buffer]);
   };
   const wait = (): number => {
     for (let silent = 0; silent < 20; silent++) {
@@ -86,16 +89,21 @@ export function startWideThread(data: WideThreadData, parameters: ParameterSet) 
 }
 
 /** One of the graphs, of which there is one more than layers. */
-function wideGraph(config: ModelConfig, parameters: ParameterSet, precision: Precision, layer: number): Uint8Array {
+function wideGraph(
+  config: ModelConfig,
+  parameters: ParameterSet,
+  precision: Precision,
+  layer: number,
+): Uint8Array<ArrayBuffer> {
   const graph = createGraph();
   const data = (name: string) => parameters.get(name)!.data;
-  const vector = (name: string) => graph.weight(name, data(name), [data(name).length]);
+  const vector = (name: string) => graph.weight(name, data(name), parameters.get(name)!.shape);
   const project = (x: Value, name: string, biasName?: string): Value => {
     const [outputs, inputs] = parameters.get(name)!.shape as [number, number];
     const bias = biasName && config.qkvBias ? vector(biasName) : undefined;
     if (precision === "f32")
       return gemm(graph, x, graph.weight(name, data(name), [outputs, inputs]), { transposeB: true, bias });
-    const { bytes, scales } = inGroups(data(name));
+    const { bytes, scales } = inGroups(parameters.get(name)!);
     const groups = inputs / groupInputs;
     const attributes = { K: inputs, N: outputs, bits: 8, block_size: groupInputs, accuracy_level: 4 };
     const [product] = graph.node({
@@ -149,15 +157,16 @@ function rmsNorm(graph: Graph, x: Value, weight: Value, epsilon: number): Value 
 }
 
 /** Weights as bytes around 128, with the scale of every group. */
-function inGroups(weights: Float32Array): { bytes: Uint8Array; scales: Float32Array } {
-  const bytes = new Uint8Array(weights.length);
-  const scales = new Float32Array(weights.length / groupInputs);
-  for (let group = 0; group < scales.length; group++) {
-    const [start, end] = [group * groupInputs, (group + 1) * groupInputs];
-    let largest = 1e-20;
-    for (let index = start; index < end; index++) largest = Math.max(largest, Math.abs(weights[index]!));
-    scales[group] = largest / 127;
-    for (let index = start; index < end; index++) bytes[index] = (weights[index]! * 127) / largest + 128.5;
-  }
+function inGroups(parameter: Parameter): { bytes: Uint8Array; scales: Float32Array } {
+  const bytes = new Uint8Array(elementCount(parameter.shape));
+  const scales = new Float32Array(bytes.length / groupInputs);
+  for (const { start: from, numbers } of piecesOf(parameter))
+    for (let start = 0; start < numbers.length; start += groupInputs) {
+      const end = start + groupInputs;
+      let largest = 1e-20;
+      for (let index = start; index < end; index++) largest = Math.max(largest, Math.abs(numbers[index]!));
+      scales[(from + start) / groupInputs] = largest / 127;
+      for (let index = start; index < end; index++) bytes[from + index] = (numbers[index]! * 127) / largest + 128.5;
+    }
   return { bytes, scales };
 }

@@ -14,9 +14,10 @@ const kernels = tileKernels(module, memory);
 const runtime = openRuntime({ threads });
 const sessions: Session[] = [];
 
-async function load(graph: Uint8Array, index: number): Promise<number> {
+async function load(graph: Uint8Array<ArrayBuffer>, index: number): Promise<number> {
   if (!isInstalled("onnxruntime-node")) return wideStates.absent;
   const session = await runtime.load(graph);
+  graph.buffer.transfer(0); // its memory is given back now, not when it happens to be collected
   await sessions[index]?.release();
   sessions[index] = session;
   return wideStates.done;
