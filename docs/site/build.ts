@@ -123,10 +123,7 @@ async function bundle(entry: string, out: string): Promise<void> {
     logLevel: "error",
     publicDir: false,
     resolve: {
-      alias: [
-        { find: /^node:.*/, replacement: join(here, "node-in-browser.ts") },
-        { find: /^.*\/lazy-schema\.ts$/, replacement: join(here, "eager-schema.ts") },
-      ],
+      alias: [{ find: /^node:.*/, replacement: join(here, "node-in-browser.ts") }],
     },
     define: { "process.env.NODE_ENV": JSON.stringify("production"), "import.meta.url": "location.href" },
     build: {

@@ -23,7 +23,7 @@ import type {
   ToWorker,
 } from "./engine-messages.ts";
 import type { ModelConfig } from "./model/config.ts";
-import { runtimeThread } from "./runtime/runtime.ts";
+import { runtimeThread } from "./runtime/runtime-thread.ts";
 import type { SamplerEvent } from "./sample/sampler.ts";
 
 export type { EmbeddedEngineOptions } from "./engine-messages.ts";

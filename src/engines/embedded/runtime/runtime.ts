@@ -6,12 +6,6 @@ import { availableParallelism } from "node:os";
 import { loadPeer } from "../../../base/work/optional-peer.ts";
 import { atBoundary } from "../../../core/errors.ts";
 
-/**
- * Of threads that open the runtime. It matches the process's command line by a recursive pattern, and an argument of 16.7 kB (a long
- * question, say; 8.5 kB pass) overflows the 4 MB of stack that a thread has otherwise: the process ends without a word.
- */
-export const runtimeThread = { stackSizeMb: 64 };
-
 /** A tensor on its way into or out of a graph. */
 export interface HostTensor {
   data: Float32Array | BigInt64Array;

@@ -19,7 +19,7 @@ import {
 } from "../model/parameters.ts";
 import { createGraph, type Graph, type Value } from "../onnx/graph.ts";
 import { add, concat, gatherRows, gemm, multiply, scalar, silu } from "../onnx/operators.ts";
-import { runtimeThread } from "../runtime/runtime.ts";
+import { runtimeThread } from "../runtime/runtime-thread.ts";
 import { controlWords, type Precision } from "./decoder-layout.ts";
 import type { TileThreadData } from "./run-tile.ts";
 import { groupInputs } from "./wasm/matmul-8bit.ts";
