@@ -4,13 +4,13 @@
  */
 export const limits = {
   /** Lines of code by folder, without tests: TypeScript, CSS, JavaScript and Python as their formatters leave them. */
-  "lines of src": 86212,
+  "lines of src": 85389,
   "lines of bench": 12000,
   "lines of integrations": 700,
   "lines of recipes": 1600,
   "lines of python": 900,
   commands: 43,
-  "distinct flags": 122,
+  "distinct flags": 117,
   "most flags of a command": 30,
   "reads of meta": 0,
   "as never": 10,
