@@ -17,14 +17,7 @@ import type { RenderPrompt } from "../tokenizers/chat-template.ts";
 import { llamaAddress } from "./llama-completion.ts";
 import { chatOnce } from "./openai-chat.ts";
 import { continueText } from "./openai-continue.ts";
-import {
-  continuesMessages,
-  givesIds,
-  readServerFacts,
-  type ServerFacts,
-  type ServerKind,
-  specialsIn,
-} from "./server-kind.ts";
+import { readServerFacts, type ServerFacts, type ServerKind, servesWeights, specialsIn } from "./server-kind.ts";
 
 export interface OpenAICompatibleOptions extends HttpOptions {
   /** With the version: `http://localhost:8000/v1`; the word `openai` is OpenAI's own. By default `OPENAI_BASE_URL`. */
@@ -121,14 +114,10 @@ export function openaiCompatible(options: OpenAICompatibleOptions = {}): Model &
       );
     }
     // Where both are given, ids are for the servers that return them, and the template is for the others.
-    if (tokenizer && options.chatTemplate && !givesIds(connection.facts.kind)) connection.tokenizer = undefined;
+    if (tokenizer && options.chatTemplate && !servesWeights(connection.facts.kind)) connection.tokenizer = undefined;
     if (automatic) {
       connection.mode =
-        tokenizer || options.chatTemplate
-          ? "completions"
-          : continuesMessages(connection.facts.kind)
-            ? "continue"
-            : "turns";
+        tokenizer || options.chatTemplate ? "completions" : servesWeights(connection.facts.kind) ? "continue" : "turns";
     }
     if (connection.mode === "completions" && !tokenizer && !options.chatTemplate) {
       throw new CoaError(

@@ -38,13 +38,8 @@ function kindOf(baseURL: string, owner: string): ServerKind {
   return /\/\/api\.openai\.com\b/.test(baseURL) ? "openai" : "other";
 }
 
-/** Whether the server continues a final assistant message instead of beginning a new one. */
-export function continuesMessages(kind: ServerKind): boolean {
-  return kind === "vllm" || kind === "sglang" || kind === "llama.cpp";
-}
-
-/** Whether the server takes token ids and returns those it sampled. */
-export function givesIds(kind: ServerKind): boolean {
+/** Whether the server continues a final assistant message instead of beginning a new one, takes token ids and returns those it sampled. */
+export function servesWeights(kind: ServerKind): boolean {
   return kind === "vllm" || kind === "sglang" || kind === "llama.cpp";
 }
 

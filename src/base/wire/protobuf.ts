@@ -45,25 +45,30 @@ export function protoWriter(): ProtoWriter {
     },
     text: (field, value) => bytes(field, Buffer.from(value, "utf8")),
     bytes,
-    // Its parts follow its length, which is put in afterwards: joined by themselves, weights would be copied at every level.
+    // Its parts follow its length, which is put in afterwards: joined at every level, weights would be copied each time; left
+    // apart, thousands of tiny parts would take far more memory than what they hold.
     message(field, write) {
       push(varint((field << 3) | 2));
       const [at, before] = [parts.push(nothing) - 1, total];
       write(writer);
-      parts[at] = varint(total - before);
+      const size = total - before;
+      parts[at] = varint(size);
       total += parts[at].length;
+      if (size < 4096) parts.push(join(parts.splice(at + 1), size));
     },
-    finish() {
-      const all = new Uint8Array(total);
-      let offset = 0;
-      for (const part of parts) {
-        all.set(part, offset);
-        offset += part.length;
-      }
-      return all;
-    },
+    finish: () => join(parts, total),
   };
   return writer;
+}
+
+function join(parts: readonly Uint8Array[], length: number): Uint8Array<ArrayBuffer> {
+  const all = new Uint8Array(length);
+  let offset = 0;
+  for (const part of parts) {
+    all.set(part, offset);
+    offset += part.length;
+  }
+  return all;
 }
 
 /** Seven bits a byte, low bits first; negative numbers as 64-bit two's complement. */
