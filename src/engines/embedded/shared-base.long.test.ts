@@ -30,11 +30,21 @@ it("takes the memory of the base once, whatever number of adapters is trained ov
   };
   const engines = [await open(0)];
   try {
-    const before = process.memoryUsage().rss;
-    for (let seed = 1; seed < 5; seed++) engines.push(await open(seed));
-    const growth = process.memoryUsage().rss - before;
-    console.log(`base ${Math.round(baseBytes / 1e6)} MB, four more adapters ${Math.round(growth / 1e6)} MB`);
-    assert.ok(growth < 2.5 * baseBytes, `four more adapters took ${growth} bytes, the base has ${baseBytes}`);
+    const growths: number[] = [];
+    for (let seed = 1; seed < 5; seed++) {
+      const before = process.memoryUsage().rss;
+      engines.push(await open(seed));
+      growths.push(process.memoryUsage().rss - before);
+    }
+    // The least of them: what a thread has not collected yet counts too, and a copy of the base would be in each.
+    const least = Math.min(...growths);
+    console.log(
+      `base ${Math.round(baseBytes / 1e6)} MB, four more adapters ${growths.map((one) => Math.round(one / 1e6))} MB`,
+    );
+    assert.ok(
+      least < 0.625 * baseBytes,
+      `each of four more adapters took ${least} bytes or more, the base has ${baseBytes}`,
+    );
   } finally {
     await Promise.all(engines.map((engine) => engine.close()));
   }
