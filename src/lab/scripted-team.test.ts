@@ -197,7 +197,7 @@ describe("the scripted team", () => {
     const narrow = await play(asked);
     const wide = await play(asked, { roles: scriptedSpecialists({ wide: true }) });
     assert.equal(solved(asked, wide), 1);
-    // Whoever calls the reflector has a reason, also where the page beside the wrong one was right.
+    // Every call of the reflector has a reason, also where the page beside the wrong one was right.
     assert.ok(wide.every(({ steps }) => steps.every(({ reasoning }) => reasoning !== "all in order")));
     const rounds = (runs: readonly TeamRun[], family: string) =>
       runs

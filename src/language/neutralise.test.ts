@@ -136,7 +136,7 @@ describe("hostile observations in a chain", () => {
         const written = trajectoryText(trajectory.segments);
         assert.equal(written.split("</observation>").length, 2, written);
         assert.equal(written.split("<answer>").length, 2, written);
-        // Whoever reads the decoded text again finds the same segments.
+        // Reading the decoded text again finds the same segments.
         const again: string[] = [];
         const reader = tagReader({ tags }, { close: (segment) => void again.push(segment.tag) });
         reader.write(written);

@@ -186,7 +186,7 @@ describe("openaiCompatible", () => {
     );
   });
 
-  it("sends nothing to a host that nobody named", async () => {
+  it("sends nothing to a host that was not named", async () => {
     const { OPENAI_BASE_URL } = process.env;
     delete process.env["OPENAI_BASE_URL"];
     try {

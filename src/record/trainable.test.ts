@@ -272,7 +272,7 @@ describe("what must not be trained on", () => {
     assert.deepEqual(reasons(runsOf([ask("e", { input: "Plot" }, plot, said("Here."))])[0]), ["missing-media"]);
   });
 
-  it("searches of other servers, whose pages nobody but the model saw", () => {
+  it("searches of other servers, whose pages only the model saw", () => {
     const cited = [{ type: "url_citation", url_citation: { url: "https://a.example" } }];
     for (const run of [
       runsOf([chat([user("When?")], { content: "1990", annotations: cited })])[0],

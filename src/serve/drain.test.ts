@@ -65,7 +65,7 @@ describe("a server that stops", () => {
     await assert.rejects(fetch(`${server.origin}/ready`));
   });
 
-  it("does not wait for balancers where nobody asks whether it is ready", async () => {
+  it("does not wait for balancers where no one probes whether it is ready", async () => {
     const server = await serve(await adaHandler({}), {});
     await server.stop(1000, 24 * 3_600_000);
   });

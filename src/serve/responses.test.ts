@@ -112,7 +112,7 @@ describe("responses", () => {
     }
   });
 
-  it("gives a response to nobody but its own key", async () => {
+  it("gives a response to its own key alone", async () => {
     const keys = [{ key: "first-key" }, { key: "other-key" }];
     await withServer({ keys }, async (ask) => {
       const mine = { authorization: "Bearer first-key" };

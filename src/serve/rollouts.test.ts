@@ -243,7 +243,7 @@ describe("rolloutHandler", () => {
     await clients.close();
   });
 
-  it("says null where nobody could judge", async () => {
+  it("gives null where nothing could be judged", async () => {
     await withRollouts(
       async (ask, baseURL) => {
         const [one] = (await ask("/rollouts", { baseURL, items: [{ task, trajectory: true }] })).body.rollouts;

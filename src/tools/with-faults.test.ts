@@ -87,7 +87,7 @@ describe("withFaults", () => {
     assert.equal(await struckAt(1), 1);
   });
 
-  it("marks struck calls in the chain, and in its journal for whoever resumes it", async () => {
+  it("marks struck calls in the chain, and in the journal that resumes it", async () => {
     const fails: FaultPlan = { seed: 1, faults: [{ kind: "timeout", rate: 1, tools: ["web_search"] }] };
     const script = ["web_search>Luzezu", "crawl_page>http://lab/374", "answer>1658"];
     const faults = async (tools: Tool[], journal: Journal<ChainRecord>) => {

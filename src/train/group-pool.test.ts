@@ -1,4 +1,4 @@
-/** Training on groups in flight: what is trained on is fresh enough, complete, and never twice; waiting for nobody changes nothing else. */
+/** Training on groups in flight: what is trained on is fresh enough, complete, and never twice; not waiting changes nothing else. */
 import assert from "node:assert/strict";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";

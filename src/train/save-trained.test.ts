@@ -54,7 +54,7 @@ describe("saveTrained", () => {
     assert.match(await readFile(join(model, "README.md"), "utf8"), /coa x/);
   });
 
-  it("writes other weights where they are given, and says nothing of a use that nobody knows", async () => {
+  it("writes other weights where they are given, and names no use that is not known", async () => {
     const model = join(root, "mean", "model");
     const options = { engine, tokenizer, training: { stage: "rl" } };
     await saveTrained({ model }, { ...options, weights: write("mean") });

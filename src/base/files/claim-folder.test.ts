@@ -32,7 +32,7 @@ describe("claimFolder", () => {
     await second.release();
   });
 
-  it("is known as stopped when nobody who lives holds it, whatever its manifest says", async () => {
+  it("is known as stopped when no living process holds it, whatever its manifest says", async () => {
     const path = fresh();
     const stateOf = async () => {
       const [entry] = await listWorkspace(path);
@@ -90,7 +90,7 @@ describe("claimFolder", () => {
     await (await claimFolder(path, claim)).release();
   });
 
-  it("refuses with never, starts anew with fresh, and deletes nobody else's files", async () => {
+  it("refuses with never, starts anew with fresh, and deletes no files of others", async () => {
     const path = fresh();
     await (await claimFolder(path, claim)).release();
     await writeFile(join(path, "metrics.jsonl"), "{}\n");

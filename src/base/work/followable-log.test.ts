@@ -34,7 +34,7 @@ describe("followableLog", () => {
 });
 
 describe("notice", () => {
-  it("wakes all who wait, and nobody later", async () => {
+  it("wakes all who wait, and none later", async () => {
     const news = notice();
     const both = Promise.all([news.wait(), news.wait()]);
     news.give();

@@ -25,7 +25,7 @@ describe("semaphore", () => {
     assert.equal(places.held, 0);
   });
 
-  it("gives a free place to whoever holds the fewest, and each that waits an equal part of the queue", async () => {
+  it("gives a free place to the one that holds the fewest, and each that waits an equal part of the queue", async () => {
     const places = semaphore(2);
     const order: string[] = [];
     const releases: (() => void)[] = [];

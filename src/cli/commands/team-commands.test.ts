@@ -111,7 +111,7 @@ describe("coa team run", () => {
 });
 
 describe("coa tasks", () => {
-  it("generates tasks from documents and keeps those that nobody knows by heart", async () => {
+  it("generates tasks from documents and keeps those that the model does not know by heart", async () => {
     const server = createServer((request, response) => {
       let body = "";
       request.on("data", (chunk) => (body += chunk));

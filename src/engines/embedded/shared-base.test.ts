@@ -59,7 +59,7 @@ describe("engines over one base", () => {
         await merged.close();
       }
 
-      // Nobody writes to the base; that a change of it reaches both proves that neither has a copy.
+      // The base is never written to; that a change of it reaches both proves that neither has a copy.
       base.parameters.get("model.norm.weight")!.data.fill(0.5);
       assert.notDeepEqual(await score(other), before);
       assert.notDeepEqual(await score(one), await score(alone));

@@ -128,7 +128,7 @@ describe("a budget inside the process, with eight workers at once", () => {
   }
 
   for (const name of ["fetch", "node:http"] as const) {
-    it(`never spends more tokens than it has over ${name}, and refuses nobody while a call fits`, async () => {
+    it(`never spends more tokens than it has over ${name}, and refuses no call that fits`, async () => {
       const counts = await eightWorkers(clients[name], { total: { tokens: 600 } }, {});
       assert.ok(served.tokens <= 600, `${served.tokens} tokens`);
       assert.ok(served.tokens > 600 - promptEstimate - 16, `only ${served.tokens} tokens were used`);

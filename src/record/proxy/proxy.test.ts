@@ -341,7 +341,7 @@ describe("recording proxy", () => {
     const statuses = await Promise.all([..."aaabbb"].map(async (run) => (await ask(two.urlOf(run), say("x"))).status));
     assert.equal(asked, 3);
     assert.deepEqual(statuses.filter((status) => status === 402).length, 3);
-    // A call that does not fit beside the others waits for them: nobody is refused while tokens are left.
+    // A call that does not fit beside the others waits for them: none is refused while tokens are left.
     let underWay = 0;
     let most = 0;
     const slow = await upstream(async (body, response, request) => {

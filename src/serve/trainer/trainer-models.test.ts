@@ -55,7 +55,7 @@ describe("models and policies in little memory", () => {
     await models.close();
   });
 
-  it("closes policies that nobody uses before it refuses, a model's newest never", async () => {
+  it("closes policies that are not in use before it refuses, a model's newest never", async () => {
     const { models, create, publish, closed } = small();
     const model = await create();
     const old = await publish(model, "old");

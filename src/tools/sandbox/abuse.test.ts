@@ -22,9 +22,9 @@ import { pyodideSandbox } from "./pyodide-launch.ts";
 
 interface AbuseWorld {
   secret: string;
-  /** A file that anybody may read, with the secret in it. */
+  /** A file that all may read, with the secret in it. */
   secretFile: string;
-  /** A folder that anybody may write to; it must stay empty. */
+  /** A folder that all may write to; it must stay empty. */
   target: string;
   port: number;
   socketFile: string;
@@ -224,7 +224,7 @@ const kernelAbuse: AbuseCase[] = [
       "import os\nfor path in ('/proc/sys/kernel/core_pattern', '/proc/sys/kernel/hostname', '/proc/sys/vm/overcommit_memory', '/proc/sysrq-trigger', '/sys/kernel/uevent_helper', '/sys/fs/cgroup/memory/memory.limit_in_bytes', '/sys/fs/cgroup/cgroup.procs', '/dev/mem', '/dev/kmsg', '/dev/sda', '/dev/vda'):\n    try:\n        os.close(os.open(path, os.O_WRONLY)); print('ESCAPED', path)\n    except OSError as e: pass\nprint('done')",
   },
   {
-    name: "becoming root or somebody else",
+    name: "becoming root or another user",
     code: () =>
       "import os\nfor work in (lambda: os.setuid(0), lambda: os.setgid(0), lambda: os.setgroups([0]), lambda: os.mknod('disk', 0o60666, os.makedev(8, 0))):\n    try: work(); print('ESCAPED')\n    except OSError: pass\nprint('done', os.getuid())",
   },

@@ -143,7 +143,7 @@ describe("controlGroups", () => {
     assert.ok(isRoot() || existsSync("/sys/fs/cgroup"));
   });
 
-  it("gives nobody a group in which a process is left, or that another sandbox of this process has", {
+  it("never gives a group in which a process is left, or that another sandbox of this process has", {
     skip: groups ? false : "no group can be made here",
   }, async () => {
     const [own, others] = [controlGroups()!, controlGroups()!];

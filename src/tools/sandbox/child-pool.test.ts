@@ -149,7 +149,7 @@ describe("childPool", () => {
     await pool.close();
   });
 
-  it("refuses whoever still waits when it is closed, and starts nothing for them", async () => {
+  it("refuses what still waits when it is closed, and starts nothing for it", async () => {
     for (const isolation of ["trajectory", "run"] as const) {
       const { all, start, living } = fakeChildren();
       const pool = childPool({ start, isolation, warm: 1, most: 1 });

@@ -194,7 +194,7 @@ describe("pyodideSnapshot", () => {
     }
   });
 
-  it("runs as somebody without rights when we are root", { skip: !isRoot() && "not root" }, async () => {
+  it("runs as a user without rights when we are root", { skip: !isRoot() && "not root" }, async () => {
     const sandbox = pyodideSandbox({ warm: 0 });
     const { processTree } = await import("./launch.ts");
     const { readFileSync } = await import("node:fs");

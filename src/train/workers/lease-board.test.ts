@@ -4,7 +4,7 @@ import { defineTask } from "../../core/task.ts";
 import { leaseBoard } from "./lease-board.ts";
 
 describe("leaseBoard", () => {
-  it("gives the rollouts of each owner in turn, whoever filled the board first", async () => {
+  it("gives the rollouts of each owner in turn, whatever the order in which they filled the board", async () => {
     const board = leaseBoard({ deadlineMs: 1e9, silenceMs: 1e9 });
     const stop = new AbortController();
     const played = ["a", "a", "a", "a", "b", "b", "c"].map(

@@ -101,7 +101,7 @@ describe("workers", () => {
     await working;
   });
 
-  it("stop when nobody waits for a rollout any more, and take no result of an earlier process", async () => {
+  it("stop when no rollout is awaited any more, and take no result of an earlier process", async () => {
     const { board, engine, work } = await open();
     const cancel = new AbortController();
     const policy = await engine.publish();
@@ -112,7 +112,7 @@ describe("workers", () => {
       play: async (lease, how) => {
         begun.resolve();
         await played.catch(() => {});
-        return playDigit(lease.task, lease.seed, how.policy); // 410: sampling for nobody
+        return playDigit(lease.task, lease.seed, how.policy); // 410: the rollout is not awaited any more
       },
       onResult: ({ counted }) => results.push(counted),
     });

@@ -85,7 +85,7 @@ describe("the threads that open ONNX Runtime", () => {
 });
 
 describe("a lane's thread", () => {
-  it("says so where it has stopped, also to whoever asks later", async () => {
+  it("rejects calls after it has stopped, later ones too", async () => {
     const parameters = shareParameters(initialParameters(config, 1));
     const lane = startLane({
       model: { config, parameters, trainable: parameters, headChunks: 1, chunkRows: 64 },
